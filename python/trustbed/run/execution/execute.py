@@ -40,6 +40,9 @@ SECOND = 1_000_000_000
 _AHEAD_NS = 300_000_000
 """How far ahead a common start is announced, so that every agent receives it in time."""
 
+_MOST_OWN_CODE = 128
+"""An exit code beyond it, or below 0, is that of a process which a signal ended."""
+
 T = TypeVar("T")
 Facts = dict[str, Mapping[str, object]]
 
@@ -118,12 +121,18 @@ class Execution:
                 host.name: self._testbed.container(host.name).facts()
                 for host in self._scenario.containers
             }
-            machines = dict(self._testbed.machine_facts())
-        return self._record(guests, containers, machines)
+            machines = self._phase("facts", self._testbed.machine_facts)
+        return self._record(guests, containers, dict(machines))
 
     def not_begun(self, host: str, message: str) -> RepetitionRecord:
         """The record of a repetition without measurements, since a host did not start."""
         self._infrastructure.add_missing_host(host, message)
+        self._workloads.invalidate("failed", message)
+        return self._record({}, {}, {})
+
+    def lost(self, message: str) -> RepetitionRecord:
+        """The record of a repetition of which a host was lost while it ended."""
+        self._infrastructure.add_host_error(message)
         self._workloads.invalidate("failed", message)
         return self._record({}, {}, {})
 
@@ -158,13 +167,20 @@ class Execution:
         try:
             return work()
         except (AgentError, TestbedError) as error:
-            if isinstance(error, MalformedAnswerError | HostLostError) or isinstance(
-                error.__cause__, HostLostError
-            ):
+            if self._is_failure_of_host(error):
                 raise HostFailedError(error.message) from error
             raise RunError(f"{name}: {error.message}", error.hint) from error
         finally:
             self._phases.append(PhaseRecord(name=name, seconds=self._clock.monotonic() - begun))
+
+    def _is_failure_of_host(self, error: AgentError | TestbedError) -> bool:
+        """A machine's connection ends a moment after what ran there was killed."""
+        code = error.code if isinstance(error, AgentError) and self._scenario.machines else None
+        return (
+            isinstance(error, MalformedAnswerError | HostLostError)
+            or isinstance(error.__cause__, HostLostError)
+            or (code is not None and not 0 <= code <= _MOST_OWN_CODE)
+        )
 
     def _processes(self) -> list[tuple[str, int]]:
         """The targets of faults: the agents and servers of workloads, each with its host."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import to_builtins
 
 from trustbed.agent import client as agent
-from trustbed.errors import HostNotStartedError
+from trustbed.errors import HostLostError, HostNotStartedError
 from trustbed.findings.words import count_words
 from trustbed.run import calls, manifest, rows, samples
 from trustbed.run.directory import RunDirectory
@@ -28,7 +28,7 @@ from trustbed.run.execution import environment as host
 from trustbed.run.execution.clock import Clock, SystemClock
 from trustbed.run.execution.commands import programs
 from trustbed.run.execution.configurations import emulator_options, sampled
-from trustbed.run.execution.execute import Execution
+from trustbed.run.execution.execute import Execution, HostFailedError
 from trustbed.run.execution.listener import Listener
 from trustbed.run.execution.progress import Forecast
 from trustbed.run.matrix import Repetition, order
@@ -263,6 +263,8 @@ class Session:
                 record = execution.carry_out()
         except HostNotStartedError as error:
             record = execution.not_begun(error.host, error.message)
+        except (HostFailedError, HostLostError) as error:
+            record = execution.lost(error.message)
         self._listener.on_phase("records")
         self._collect(path, scenario, record)
         self.directory.finish_repetition(repetition.directory, to_builtins(record))

@@ -16,7 +16,7 @@ from typing import IO, NoReturn, Self
 from trustbed.agent.client import Agent
 from trustbed.agent.control import ControlledProcess
 from trustbed.agent.messages import Configuration
-from trustbed.errors import HostNotStartedError, TestbedError
+from trustbed.errors import HostLostError, HostNotStartedError, TestbedError
 from trustbed.scenario import Scenario
 from trustbed.scenario.inventory import Inventory
 from trustbed.testbed.remote.host import RemoteHost
@@ -56,7 +56,10 @@ class Machines:
             for name, error in self._hosts.connect().items():
                 raise HostNotStartedError(name, error.message, error.hint)
             for name, host in self._hosts.items():
-                self._ahead_ns[name] = _ahead_ns(host)
+                try:
+                    self._ahead_ns[name] = _ahead_ns(host)
+                except HostLostError as error:
+                    raise HostNotStartedError(name, error.message, error.hint) from error
         except BaseException:
             self.close()
             raise
