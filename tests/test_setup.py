@@ -10,11 +10,13 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
-from tools.lock_requirements import pinned, serves
+from tools.lock_requirements import OLDEST, pinned, serves
 
 ROOT = Path(__file__).parents[1]
 FILES = ("requirements.txt", "requirements-dev.txt", "requirements-dist.txt")
@@ -33,6 +35,16 @@ def test_every_pin_has_hashes(name: str) -> None:
         pin, *hashes = entry.split()
         assert hashes, f"{pin} has no hash: make lock"
         assert all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", one) for one in hashes), pin
+
+
+def test_every_version_runs_on_the_oldest_python() -> None:
+    """Whichever interpreter resolved them: Debian 12 has Python 3.11.2."""
+    pins = pinned((ROOT / FILES[0]).read_text() + (ROOT / FILES[1]).read_text())
+    needed = {
+        pin: metadata.metadata(pin.split("==")[0]).get("Requires-Python") or "" for pin in pins
+    }
+    assert len(needed) > 100
+    assert not [pin for pin, pythons in needed.items() if OLDEST not in SpecifierSet(pythons)]
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ file of those versions that Python 3.11 or newer can use, on whichever platform.
 nothing that has another one. Run it after a change of pyproject.toml or to move to newer versions,
 read the difference, and run `make test`. With `--hashes` the versions stay as they are.
 
-Bias: the versions are those for the interpreter and the machine it runs on. Dependencies that only
-other platforms need are missing, and pip then refuses to install there.
+Bias: the versions are those for the machine it runs on, and for any Python from 3.11.0 on.
+Dependencies that only other platforms need are missing, and pip then refuses to install there.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 
+from packaging.specifiers import SpecifierSet
 from packaging.tags import Tag
 from packaging.utils import (
     InvalidSdistFilename,
@@ -42,6 +43,8 @@ HEADER = (
 )
 
 
+OLDEST = "3.11.0"
+"""The oldest interpreter that every version must run on, whichever one resolves them."""
 NEWEST_ABI3 = 11
 """A wheel for the stable ABI of this Python 3 or an older one serves 3.11 as well."""
 
@@ -62,7 +65,14 @@ def resolve(requirements: Sequence[str], pins: Sequence[str] = ()) -> list[str]:
             *("--constraint", constraints.name),
             *requirements,
         )
-    packages = (entry["metadata"] for entry in json.loads(answer)["install"])
+    packages = [entry["metadata"] for entry in json.loads(answer)["install"]]
+    for package in packages:
+        if OLDEST not in SpecifierSet(package.get("requires_python") or ""):
+            raise SystemExit(
+                f"error: {package['name']} {package['version']} needs Python "
+                f"{package['requires_python']}\nhint: Python {OLDEST} is to be enough: bound its "
+                "version in pyproject.toml"
+            )
     return sorted(
         f"{canonicalize_name(package['name'])}=={package['version']}" for package in packages
     )
