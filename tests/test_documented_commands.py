@@ -64,7 +64,8 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("metal", "guest", "base", "change"):
         make_testbed(place / f"{name}.run")
     with tarfile.open(ROOT / "examples" / "notebooks" / "large-objects.tar.xz") as archive:
-        archive.extractall(place, filter="data")
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11.4
+        archive.extractall(place)
     (place / "large.run").rename(place / "study.run")
     for name in ("lab", "cloud"):
         (place / "results" / name).mkdir(parents=True)

@@ -45,7 +45,8 @@ def source_distribution(tree: Path, out: Path, epoch: int) -> Path:
     subprocess.run(["maturin", "sdist", "--out", str(made)], cwd=tree, check=True)
     (packed,) = made.glob("trustbed-*.tar.gz")
     with tarfile.open(packed) as archive:
-        archive.extractall(made, filter="data")
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11.4
+        archive.extractall(made)
     unpacked = made / packed.name.removesuffix(".tar.gz")
     vendor(unpacked)
     return pack(unpacked, out / packed.name, epoch)
