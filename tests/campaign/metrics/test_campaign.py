@@ -73,7 +73,7 @@ def study(round_directory: Path, prometheus: str, amazon: str) -> CampaignFile:
         period='"60s"',
         pairs_at_once=1,
         # Some seconds on any machine, so that there are samples.
-        table='[{ probe = "16KiB", data = "512MiB" }]',
+        table='[{ probe = "16KiB", data = "2GiB" }]',
         windows='{ probe = "16KiB", data = "4KiB" }',
         time_limit='"50s"',
     )
