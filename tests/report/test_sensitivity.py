@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tests.report.pages import charts_of, check_definitions, text_of
 from tests.report.sensitivity_study import study
 from trustbed.report.sensitivity import page, text
-from trustbed.sensitivity.model import Said
+from trustbed.sensitivity.model import Ratio, Said
 
 ABOUT = {"version": "0", "command": "trustbed sensitivity pages.toml", "started": None}
 
@@ -37,6 +37,16 @@ def test_the_page_has_every_chart_and_explains_its_words() -> None:
     words = text_of(rendered)
     assert "Background matters: bulk 60 % makes it 5.50 times." in words.replace("\u00a0", " ")
     assert "<of>" not in rendered
+
+
+def test_a_time_scale_that_was_seen_may_matter_too_little() -> None:
+    whole = study()
+    little = Ratio(value=0.99, low=0.985, high=0.995)
+    unseen = Ratio(value=0.99, low=0.97, high=1.01)
+    bands = [replace(whole.bands[0], effect=one, matters=False) for one in (little, unseen)]
+    words = text_of(page.render(replace(whole, bands=tuple(bands)), ABOUT))
+    assert "below 2 %" in words.replace("\u00a0", " ")
+    assert "not seen" in words
 
 
 def test_a_study_without_surrogates_has_a_page() -> None:

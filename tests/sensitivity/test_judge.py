@@ -134,6 +134,14 @@ def test_the_bracket_is_the_least_that_shows_the_largest_slowdown() -> None:
     assert len(labels) == 2
 
 
+def test_of_backgrounds_at_one_load_the_bracket_has_the_surest() -> None:
+    found = suite(lambda name, load: 1 + load * (name != "quiet"))
+    rough = next(one for one in found if one.treatment.label == "web 60 %")
+    rough.logs = {round_: math.log(0.02 * slow) for round_, slow in enumerate((1.5, 2, 1.9, 2))}
+    labels = [one.label for one in advice.bracket(found)]
+    assert labels in (["quiet", "steady 60 %"], ["quiet", "bulk 60 %"])
+
+
 def test_what_may_lie_beyond_the_bracket_is_named() -> None:
     found = suite(lambda name, load: 1.5 if name == "web" else 1 + load / 10)
     assert advice.outside(found, advice.bracket(found)) == ()

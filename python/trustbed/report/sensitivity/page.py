@@ -11,7 +11,7 @@ from trustbed.report.html.render import fill
 from trustbed.report.placing import whole_file
 from trustbed.report.records import Row
 from trustbed.report.sensitivity import charts, text
-from trustbed.sensitivity.model import Sensitivity
+from trustbed.sensitivity.model import BandResult, Sensitivity
 from trustbed.sensitivity.words import span
 
 
@@ -119,6 +119,15 @@ def _treatments(found: Sensitivity) -> Table:
     return Table(first="Background", columns=columns, lines=lines)
 
 
+def _matters(band: BandResult) -> str:
+    """A band may be seen and still cause too little to be named."""
+    low, high = band.effect.low, band.effect.high
+    if band.matters:
+        return "yes"
+    seen = low is not None and high is not None and (low > 1 or high < 1)
+    return "below 2 %" if seen else "not seen"
+
+
 def _bands(found: Sensitivity) -> Table:
     lines = [
         Line(
@@ -128,7 +137,7 @@ def _bands(found: Sensitivity) -> Table:
                 Cell(text.ratio(one.effect), one.effect.value),
                 Cell(text.ratio(one.amplified), one.amplified.value if one.amplified else None),
                 Cell(text.ratio(one.flattened), one.flattened.value if one.flattened else None),
-                Cell("yes" if one.matters else "not seen"),
+                Cell(_matters(one)),
             ],
         )
         for one in found.bands

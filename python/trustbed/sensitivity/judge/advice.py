@@ -14,7 +14,8 @@ def bracket(seen: Sequence[Seen]) -> tuple[Treatment, ...]:
     """The fewest backgrounds between which all the others lie, with none at all.
 
     The slowest is the one with the highest lower end of its interval. Of those whose slowdown is
-    as large within the uncertainty, the one at the lower load: it needs less to show the same.
+    as large within the uncertainty, the one at the lower load: it needs less to show the same. Of
+    those at that load the surest: who measures beside it finds that slowdown again.
     """
     known = [
         (one.treatment, found)
@@ -28,7 +29,7 @@ def bracket(seen: Sequence[Seen]) -> tuple[Treatment, ...]:
     fastest = min(known, key=lambda one: one[1].value)
     least = slowest[1].low if slowest[1].low is not None else slowest[1].value
     alike = [one for one in known if one[1].value >= least and surely(one[1]) > 0] or [slowest]
-    highest = min(alike, key=lambda one: (one[0].load, -one[1].value))
+    highest = min(alike, key=lambda one: (one[0].load, -surely(one[1])))
     chosen = [quiet]
     if fastest[1].value < 0 and fastest[1].excludes():
         chosen.append(fastest[0])
