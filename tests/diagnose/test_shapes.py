@@ -92,7 +92,7 @@ QUEUED = replace(
 
 def test_a_queue_is_what_lies_above_base_and_own_packets() -> None:
     assert shapes.queue_inflation(QUEUED) == pytest.approx(0.04 / 0.03)
-    assert shapes.queued_packets(QUEUED) == pytest.approx(4)
+    assert shapes.queued_packets(QUEUED, QUEUED.rate_high_bytes_per_second) == pytest.approx(4)
 
 
 @pytest.mark.parametrize(

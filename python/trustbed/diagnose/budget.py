@@ -141,15 +141,6 @@ def growing_round_trips(evidence: Evidence) -> float | None:
     return share * duration / base if share is not None and duration and base else None
 
 
-def queued_packets(evidence: Evidence) -> float | None:
-    """By how many packets the mean RTT exceeds its base, at the path's rate (Little)."""
-    base, rtt = evidence.rtt_base_seconds, evidence.rtt_seconds
-    rate, payload = evidence.path_rate_bytes_per_second, evidence.payload_bytes
-    if base is None or rtt is None or not rate or not payload:
-        return None
-    return (rtt - base) * rate / payload
-
-
 def use_of_path(evidence: Evidence) -> float | None:
     """Rate over the transfer's whole life over the path's own; ``None`` where one is unknown."""
     rate, path = evidence.throughput_bytes_per_second, evidence.path_rate_bytes_per_second

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from trustbed.diagnose import budget
+from trustbed.diagnose import budget, shapes
 from trustbed.diagnose.conditions import Case, Condition, at_least, below
 from trustbed.diagnose.shown import inflation_shown, limits_shown
 from trustbed.findings.words import (
@@ -117,7 +117,10 @@ def _is_queue_missing(case: Case) -> bool:
     evidence, thresholds = case.evidence, case.thresholds
     return (
         below(case.numbers.rtt_inflation, thresholds.link_queue_inflation)
-        and below(budget.queued_packets(evidence), thresholds.link_queue_packets)
+        and below(
+            shapes.queued_packets(evidence, evidence.path_rate_bytes_per_second),
+            thresholds.link_queue_packets,
+        )
         and not at_least(evidence.loss_queue_packets, thresholds.queued_of_queue)
     )
 

@@ -173,7 +173,8 @@ def _named(name: str, value: Callable[[Case], object]) -> Callable[[Case], str]:
 
 def _capacity(case: Case) -> str:
     source = case.evidence.capacity_source
-    inflation, packets = queue_inflation(case.evidence), queued_packets(case.evidence)
+    inflation = queue_inflation(case.evidence)
+    packets = queued_packets(case.evidence, case.evidence.rate_high_bytes_per_second)
     return (
         f"capacity_source = {source or 'unknown'}, {number_words(inflation)} times base and "
         f"own, {number_words(packets)} packets"

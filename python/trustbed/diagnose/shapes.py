@@ -59,10 +59,13 @@ def queue_inflation(evidence: Evidence) -> float | None:
     return rtt / (base + packets_own_seconds(evidence))
 
 
-def queued_packets(evidence: Evidence) -> float | None:
-    """By how many packets the mean RTT exceeds its base, at the rate of fast moments (Little)."""
-    base, rtt = evidence.rtt_base_seconds, evidence.rtt_seconds
-    rate, payload = evidence.rate_high_bytes_per_second, evidence.payload_bytes
+def queued_packets(evidence: Evidence, rate: float | None) -> float | None:
+    """By how many packets the mean RTT exceeds its base, at a rate in bytes/s (Little)."""
+    base, rtt, payload = (
+        evidence.rtt_base_seconds,
+        evidence.rtt_seconds,
+        evidence.payload_bytes,
+    )
     return (
         (rtt - base) * rate / payload
         if base is not None and rtt is not None and rate and payload
@@ -80,7 +83,10 @@ def is_capacity_refuted(evidence: Evidence, thresholds: Thresholds) -> bool:
     """
     if evidence.capacity_source != DELIVERY_RATE:
         return False
-    inflation, packets = queue_inflation(evidence), queued_packets(evidence)
+    inflation, packets = (
+        queue_inflation(evidence),
+        queued_packets(evidence, evidence.rate_high_bytes_per_second),
+    )
     if inflation is None or packets is None:
         return False
     return inflation < thresholds.link_queue_inflation or packets < thresholds.link_queue_packets
