@@ -56,11 +56,14 @@ def control() -> Iterator[Control]:
         agent = subprocess.Popen([binary(), "exec", "--", binary(), "control", os.ttyname(its)])
         stack.callback(agent.wait)
         stack.callback(agent.terminate)
-        for move in (
-            lambda: _move(lambda: os.read(port, 4096), behind.sendall),
-            lambda: _move(lambda: behind.recv(4096), _writer(port)),
-        ):
-            thread = threading.Thread(target=move, daemon=True)
+        threads = [
+            threading.Thread(target=move, daemon=True)
+            for move in (
+                lambda: _move(lambda: os.read(port, 4096), behind.sendall),
+                lambda: _move(lambda: behind.recv(4096), _writer(port)),
+            )
+        ]
+        for thread in threads:
             thread.start()
         channel = Control(ours, PEER)
         stack.callback(behind.close)
@@ -68,6 +71,8 @@ def control() -> Iterator[Control]:
         assert channel.wait(lambda: channel.hello is not None, PATIENCE), "no hello"
         os.close(its)  # not before the agent has it open: a terminal without another end hangs up
         yield channel
+    for thread in threads:
+        thread.join(PATIENCE)  # a later test's file may get the number that they read and write
     os.close(port)
 
 

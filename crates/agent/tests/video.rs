@@ -1,5 +1,6 @@
 //! A player against the built-in server.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
+#![allow(clippy::cast_precision_loss, reason = "rates of a test are far below 2^53")]
 
 mod agent;
 
@@ -36,10 +37,20 @@ fn a_player_fetches_every_chunk_over_one_connection() {
             assert!(row[7] + row[1] <= 600_000_000 && row[8] <= 600_000_000, "{row:?}");
             assert!(row[3] <= row[4] && row[4] <= row[5] && row[10] == 0, "{row:?}");
         }
-        let rates: Vec<i64> = found.iter().map(|row| row[2]).collect();
-        assert_eq!(rates[0], 100_000);
-        // The loopback interface gives both rules the higher rate: 300 ms are left of 600 ms.
-        assert_eq!(rates[2..], [400_000, 400_000], "{rule}");
+        assert_eq!(found[0][2], 100_000);
+        for (number, row) in found.iter().enumerate().skip(1) {
+            // By what was seen before: on a busy machine even the loopback interface is slow.
+            let slowness: f64 =
+                found[..number].iter().map(|row| (row[5] - row[3]) as f64 / row[6] as f64).sum();
+            let throughput = 8e9 * number as f64 / slowness;
+            let is_high = if rule == "throughput" {
+                0.85 * throughput >= 400_000.0
+            } else {
+                row[7] >= 270_000_000 // 300 ms are left of 600 ms, and the map ends at 9/10 of them
+            };
+            assert!(row[2] == 400_000 || !is_high, "{rule}: {row:?}");
+            assert!(row[2] == 100_000 || is_high || rule == "buffer", "{rule}: {row:?}");
+        }
         server.stop();
     }
 }

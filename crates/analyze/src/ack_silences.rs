@@ -3,7 +3,7 @@
 //!
 //! A link delivers what waits before it at its own rate, so after other traffic's burst the backlog
 //! is acknowledged gradually; a receiver that did not run acknowledges it in one instant. Only
-//! silences outside loss recovery count, with at least four segments outstanding, since fewer may
+//! silences outside loss recovery count, in which the capture missed none of the data, with at least four segments outstanding, since fewer may
 //! wait for a timer (RFC 1122).
 //!
 //! Bias: silences shorter than a quarter above the base round trip behind the capture, and 10 ms,
@@ -53,16 +53,17 @@ impl AckSilences {
         self.since.get_or_insert(now);
     }
 
-    /// An acknowledgement passed; `base` is the smallest round trip behind the capture.
+    /// An acknowledgement passed; `base` is the smallest round trip behind the capture. A loss that
+    /// is being repaired, and packets that the capture missed, make a silence `uncertain`.
     #[inline]
     pub fn on_ack(
         &mut self,
         now: Ns,
         outstanding: &Outstanding,
         base: Option<i64>,
-        recovering: bool,
+        uncertain: bool,
     ) {
-        if recovering {
+        if uncertain {
             (self.since, self.pending) = (None, None);
             return;
         }

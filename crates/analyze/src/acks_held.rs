@@ -4,7 +4,8 @@
 //! Beside the sender, acknowledgements that were held come from a path that delivers in bursts
 //! (link layers that repeat, jitter that keeps order) or wait in the capturing machine until it
 //! runs. Nothing before the capture delays the sender's own data but its machine and its queue.
-//! Where both happen, the machine that the capture was taken in stalled.
+//! Where both happen, and no data passed while the acknowledgements waited, the machine that the
+//! capture was taken in stalled. Data that a pacer keeps sending show that it ran.
 //!
 //! Bias: acknowledgements that were sent within a few ticks of each other show nothing, however
 //! long they waited; so does a receiver without timestamps or with a tick above 4 ms.
@@ -31,6 +32,32 @@ pub struct AcksHeld {
     pub time: i64,
     /// Data packets that were.
     pub data: u32,
+    passing: Passing,
+}
+
+/// Data that passed on time, without a pause within the last of them.
+#[derive(Debug, Clone, Copy, Default)]
+struct Passing {
+    first: Ns,
+    last: Ns,
+    /// The last before the pause.
+    before: Ns,
+}
+
+impl Passing {
+    #[inline]
+    fn add(&mut self, now: Ns) {
+        if (now - self.last).0 > TOGETHER {
+            (self.first, self.before) = (now, self.last);
+        }
+        self.last = now;
+    }
+
+    /// Since when none passed, at `now`, without those that may have left at that moment.
+    fn none_since(&self, now: Ns) -> Ns {
+        let at_once = (now - self.last).0 <= TOGETHER && (now - self.first).0 <= 2 * TOGETHER;
+        if at_once { self.before } else { self.last }
+    }
 }
 
 /// Packets of the receiver that came together.
@@ -40,6 +67,8 @@ struct Group {
     began: Ns,
     last: Ns,
     stamps: (u32, u32),
+    /// Since when no data had passed.
+    quiet: Ns,
 }
 
 impl AcksHeld {
@@ -54,17 +83,22 @@ impl AcksHeld {
             group => {
                 self.clock.on_packet(tsval, now);
                 let before = group.map_or(now, |group| group.last);
-                let closed =
-                    group.replace(Group { before, began: now, last: now, stamps: (tsval, tsval) });
+                let quiet = self.passing.none_since(now).max(before);
+                let stamps = (tsval, tsval);
+                let closed = group.replace(Group { before, began: now, last: now, stamps, quiet });
                 self.close(closed);
             }
         }
     }
 
-    /// Data passed the capture `lag` nanoseconds later than the sender's clock says.
+    /// Data passed the capture at `now`, `lag` nanoseconds later than the sender's clock says.
     #[inline]
-    pub fn on_data(&mut self, lag: i64) {
-        self.data += u32::from(lag >= LATE);
+    pub fn on_data(&mut self, now: Ns, lag: i64) {
+        if lag >= LATE {
+            self.data += 1;
+        } else {
+            self.passing.add(now);
+        }
     }
 
     /// The transfer is over.
@@ -77,6 +111,7 @@ impl AcksHeld {
     pub fn on_clock_step(&mut self) {
         self.group = None;
         self.clock = HostClock::default();
+        self.passing = Passing::default();
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "nanoseconds")]
@@ -90,7 +125,8 @@ impl AcksHeld {
         // Nothing waits longer than since the packet before, which it would have come with.
         let apart = (f64::from(ticks - 1) * tick).min((group.began - group.before).as_f64());
         let held = apart - (group.last - group.began).as_f64();
-        if held >= HELD {
+        // As long as data pass, the machine runs.
+        if held >= HELD && (group.began - group.quiet).as_f64() >= held / 2.0 {
             self.count += 1;
             self.time += held as i64;
         }

@@ -1,6 +1,6 @@
 //! Summing a transfer up: from what was measured to the columns of its row.
 
-use trustbed_flow::Connection;
+use trustbed_flow::{Connection, Handshake};
 use trustbed_units::Span;
 
 use crate::capture_point::{At, Location};
@@ -71,7 +71,7 @@ impl TransferRow {
             row.judgeable(duration);
             if !row.too_short {
                 row.shaped(&mut transfer, duration, at);
-                row.accounted(connection, &mut transfer, duration);
+                row.accounted(&connection.handshake, stream.has_fin(), &mut transfer, duration);
             }
         } else {
             row.too_short = true;
@@ -318,11 +318,11 @@ impl TransferRow {
     /// Where the time went.
     fn accounted(
         &mut self,
-        connection: &Connection<Transfer>,
+        handshake: &Handshake,
+        closed: bool,
         transfer: &mut Transfer,
         duration: Span,
     ) {
-        let handshake = &connection.handshake;
         let opened = handshake.syn.zip(handshake.ack.or(handshake.syn_ack));
         let opening = opened.map_or(0, |(syn, open)| (open - syn).0.clamp(0, MINUTE.0));
         let whole = Whole {
@@ -331,6 +331,7 @@ impl TransferRow {
             base: self.rtt_base,
             mss: f64::from(self.mss),
             known: !matches!(self.at, At::Unknown),
+            closed,
         };
         let here = transfer.budget.as_mut().filter(|_| !self.at.is_away());
         let account = if let Some(budget) = here {

@@ -83,7 +83,8 @@ impl WindowTime {
     #[inline]
     fn count(&mut self, window: u32, time: i64, mss: u32) {
         self.levels.add(u64::from(window), time);
-        if u64::from(window) < 2 * u64::from(mss) {
+        let was_larger = window < self.largest || window == 0;
+        if was_larger && u64::from(window) < 2 * u64::from(mss) {
             self.closed += time.max(0);
         }
         if window == 0 {
@@ -99,7 +100,8 @@ impl WindowTime {
         self.levels.at_least(0.9 * f64::from(self.largest)) / duration.as_f64()
     }
 
-    /// Share of `duration` with less than two segments.
+    /// Share of `duration` with less than two segments, after a larger window: two segments of the
+    /// loopback interface are more than many a receiver offers.
     #[expect(clippy::cast_precision_loss, reason = "nanoseconds")]
     pub fn closed(&self, duration: Span) -> f64 {
         self.closed as f64 / duration.as_f64()

@@ -57,11 +57,44 @@ fn nothing_is_held_longer_than_since_the_packet_before() {
     assert!(acks.time <= 100 * 10 * MILLI, "{}", acks.time);
 }
 
+/// The same with data that pass every `every` microseconds while `running`, and once when the
+/// machine runs again.
+fn stopped_beside_data(every: i64, running: impl Fn(i64) -> bool) -> AcksHeld {
+    let mut acks = AcksHeld::default();
+    let mut events: Vec<(i64, Option<u32>)> = (0..200_u32)
+        .map(|n| {
+            let sent = i64::from(n * 5) * MILLI;
+            let held = n >= 40 && n % 10 < 7;
+            let group = i64::from(n / 10 * 50) * MILLI + 35 * MILLI + i64::from(n % 10) * 10_000;
+            (if held { group } else { sent }, Some(n * 5))
+        })
+        .collect();
+    let data = (0..1_000_000 / every).map(|n| n * every * 1000 + 1);
+    events.extend(data.filter(|at| running(at / MILLI % 50)).map(|at| (at, None)));
+    events.sort_unstable();
+    for (at, stamp) in events {
+        match stamp {
+            Some(stamp) => acks.on_ack(Ns(at), stamp),
+            None => acks.on_data(Ns(at), 0),
+        }
+    }
+    acks.on_end();
+    acks
+}
+
+#[test]
+fn a_machine_that_sends_meanwhile_did_not_stop() {
+    assert_eq!(stopped_beside_data(100, |_| true).count, 0, "paced");
+    assert_eq!(stopped_beside_data(3000, |_| true).count, 0, "slowly paced");
+    assert_eq!(stopped_beside_data(100, |at| at >= 35).count, 16, "stopped with it");
+    assert_eq!(stopped_beside_data(100, |at| at >= 33).count, 0, "ran before");
+}
+
 #[test]
 fn late_data_are_counted_and_a_step_of_the_clock_forgets() {
     let mut acks = AcksHeld::default();
     for lag in [0, 3 * MILLI, 4 * MILLI, 90 * MILLI] {
-        acks.on_data(lag);
+        acks.on_data(Ns(0), lag);
     }
     assert_eq!(acks.data, 2);
     acks.on_ack(Ns(0), 0);

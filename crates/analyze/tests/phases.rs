@@ -36,6 +36,8 @@ impl Paced {
             onward: 0,
             afar: false,
             prompted: false,
+            doubtful: false,
+            timed: true,
         });
         self.high = end;
     }
@@ -67,6 +69,7 @@ impl Paced {
             base: Some(RTT as f64),
             mss: f64::from(MSS),
             known: true,
+            closed: false,
         })
     }
 }
@@ -228,6 +231,8 @@ fn unanswered_retransmissions_are_an_outage() {
             onward: 0,
             afar: false,
             prompted: false,
+            doubtful: false,
+            timed: true,
         });
     }
     paced.now += RTT;

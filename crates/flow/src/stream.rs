@@ -4,7 +4,7 @@
 //! What a packet does to it is in a file for each question: `segment` (the words), `payload`
 //! (which bytes are new, and what a segment is), `repair` (why a segment was sent again),
 //! `acknowledgement` (what an ACK covers and whether it is a round trip), `sack` (what a SACK block
-//! adds), `counters`.
+//! adds), `size` (how much a full segment carries), `counters`.
 //!
 //! Offsets are 64-bit and relative to the first payload byte; the SYN is −1. In a connection that
 //! was already running the first sequence number seen is offset 0 and negative offsets are legal.
@@ -15,6 +15,7 @@ mod payload;
 mod repair;
 mod sack;
 mod segment;
+mod size;
 
 use trustbed_units::{Seq, Span};
 use trustbed_wire::{Bits, Options, Packet, TcpFlags};
@@ -26,6 +27,7 @@ pub(crate) use acknowledgement::Acknowledged;
 pub use acknowledgement::{Ack, RttOutcome};
 pub use counters::Counters;
 pub use segment::{Cause, Class, Segment};
+use size::SegmentSize;
 
 /// One direction: the endpoint that sends in it, and what is known of its data.
 #[derive(Debug, Clone)]
@@ -61,8 +63,9 @@ pub struct Stream {
     pub mss_option: u16,
     window_raw: u16,
     /// Largest segment this direction may send: from the handshake, or the largest payload up to
-    /// 1460 seen.
+    /// 1460 seen; less where the path or options leave less room (`SegmentSize`).
     mss: u16,
+    size: SegmentSize,
     /// Window shift of this endpoint.
     pub shift: u8,
     /// What was seen of this endpoint.
@@ -144,6 +147,7 @@ impl Default for Stream {
             mss_option: 0,
             window_raw: 0,
             mss: 0,
+            size: SegmentSize::default(),
             shift: 0,
             seen: Seen::default(),
             fingerprints: [(0, 0); 4],
@@ -196,6 +200,15 @@ impl Stream {
         let end = if self.has_fin() { self.una } else { self.una - 1 };
         // A missing FIN looks like one missing byte at the very end.
         recovery.forgotten_bytes + recovery.missing_bytes(end).unsigned_abs()
+    }
+
+    /// Whether the capture never held some of `[start, end)`. Where the receiver acknowledges it, the
+    /// capture has missed packets about this time.
+    #[inline]
+    pub fn was_missed(&self, start: i64, end: i64) -> bool {
+        self.recovery.as_ref().is_some_and(|recovery| {
+            recovery.hole_at(start, end).is_some_and(|hole| !hole.before)
+        })
     }
 
     /// Whether this side has sent its FIN, acknowledged or not: the last ACK of a connection is

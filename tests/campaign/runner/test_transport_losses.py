@@ -106,7 +106,7 @@ def test_a_round_whose_transports_are_lost_is_completed_by_its_hosts(
     directory = CampaignDirectory(tmp_path / "out")
     (round_directory,) = directory.rounds()
     record, judged = round_directory.record(), round_directory.judged()
-    assert measured(model, "a-b") == {"complete": 1}, record
+    assert measured(model, "a-b") == {"complete": 1}, (record.error, record.transport_losses)
     assert record.warnings == []
     assert [loss.host for loss in record.transport_losses] == ["a", "b"]
     ended = record.started_ns["receiver"] + max(

@@ -14,6 +14,7 @@ use std::io::Write;
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -39,7 +40,7 @@ enum After {
 /// Serves one connection after another.
 pub(super) fn run(options: &Options) -> Result<(), Error> {
     let failed = |source| Error::Port { path: options.port.clone(), source };
-    let listener = UnixListener::bind(&options.port).map_err(failed)?;
+    let listener = listen(&options.port).map_err(failed)?;
     let watchdog = options.silence.map(Watchdog::begin).transpose().map_err(failed)?;
     let connections = accept(listener).map_err(failed)?;
     let port = Arc::new(Port::lasting());
@@ -67,6 +68,19 @@ pub(super) fn run(options: &Options) -> Result<(), Error> {
         next = connections.recv().ok();
     }
     Ok(())
+}
+
+/// A socket that accepts connections from the moment it has its name: a client waits for the name,
+/// and one that came between `bind` and `listen` would be refused.
+fn listen(name: &Path) -> io::Result<UnixListener> {
+    if name.symlink_metadata().is_ok() {
+        return Err(io::ErrorKind::AddrInUse.into());
+    }
+    let mut unready = name.as_os_str().to_owned();
+    unready.push(".new");
+    let listener = UnixListener::bind(&unready)?;
+    fs::rename(&unready, name)?;
+    Ok(listener)
 }
 
 /// Hands on what comes in, and ends what came before: a write to it may hang, and its reader waits

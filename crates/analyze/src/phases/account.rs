@@ -36,6 +36,8 @@ pub struct Whole {
     pub mss: f64,
     /// The sender's times are measured, or reconstructed from its clock.
     pub known: bool,
+    /// The sender closed the connection.
+    pub closed: bool,
 }
 
 /// A stretch of a transfer in one state, or in several that were too short to be kept apart.
@@ -108,6 +110,9 @@ impl Budget {
     /// The account of a transfer that is over.
     pub fn account(&mut self, whole: &Whole) -> Account {
         self.on_end(whole.end);
+        if whole.closed {
+            self.on_closed();
+        }
         let capacity = self.capacity.quantile(0.5);
         let mut account = Account {
             capacity,

@@ -77,6 +77,11 @@ pub struct Departure {
     pub afar: bool,
     /// As exactly as its times are known, the next acknowledgement may have come before.
     pub prompted: bool,
+    /// The capture has missed packets of this transfer: what lies between it and the data before
+    /// may have been lost by the capture.
+    pub doubtful: bool,
+    /// The sender's clock shows the round trip of the moment, not of the handshake only.
+    pub timed: bool,
 }
 
 /// A packet of the receiver reached the sender.
@@ -135,6 +140,10 @@ pub struct Budget {
     cut: bool,
     /// A time without answers that a burst may turn out to follow.
     held: Option<Silence>,
+    /// The last idle time of the application, and what followed it.
+    closing: Option<Closing>,
+    /// The receiver has sent data.
+    heard: bool,
     /// Most outstanding in the last round.
     flight: i64,
     measured: Measured,
@@ -172,6 +181,21 @@ struct Silence {
     before: i64,
 }
 
+/// An idle time of the application before what may close the session.
+#[derive(Debug, Clone, Copy)]
+struct Closing {
+    since: i64,
+    /// The longest idle time before.
+    longest: i64,
+    piece: u32,
+    /// Bytes that followed.
+    length: u32,
+}
+
+/// Bytes that close a session: an alert of TLS (`close_notify`, RFC 8446 section 6.1) in a record of
+/// any common cipher, and before it a GOAWAY of HTTP/2 (RFC 9113 section 6.8), if any.
+const GOODBYE: std::ops::RangeInclusive<u32> = 24..=170;
+
 impl Budget {
     /// Bytes on the heap.
     pub(crate) fn held_bytes(&self) -> usize {
@@ -198,7 +222,8 @@ impl Budget {
             return;
         };
         let at = departure.at.max(until);
-        if departure.afar && departure.start > self.high && self.recovery.is_none() {
+        let gap = departure.afar && departure.start > self.high;
+        if gap && !departure.doubtful && self.recovery.is_none() {
             // What lies between was lost, or overtaken, on the way to the capture.
             self.last_delay = Some(departure.lag + departure.onward);
             self.lose(departure.mss);
@@ -207,6 +232,9 @@ impl Budget {
             Sending::New => self.on_new(at, departure),
             Sending::Repair => self.on_repair(at, departure),
             Sending::Fill => {
+                if self.recovery.is_none() && departure.doubtful {
+                    self.lose(departure.mss);
+                }
                 self.recovery.get_or_insert(self.high);
                 self.settle(at, Kind::Recovery);
             }
@@ -237,7 +265,9 @@ impl Budget {
         // of the writer's, however short.
         let silent = at - open > if departure.afar { AFAR } else { PROMPT };
         if let Some(all) = self.all_acknowledged.filter(|all| *all <= at) {
-            self.after_all(at, all, if departure.prompted { i64::MAX } else { tolerance });
+            let tolerances = (tolerance, self.patience(departure));
+            let any = (i64::MAX, i64::MAX);
+            self.after_all(at, all, if departure.prompted { any } else { tolerances });
         } else if silent && self.short {
             let released = self.was_released(at, departure.mss);
             self.settle(at, if released { Kind::Clocked } else { Kind::IdleApplication });
@@ -251,7 +281,7 @@ impl Budget {
                 None if probe || paced || departure.afar => at,
                 None => open,
             };
-            if at - trigger > tolerance && !departure.prompted {
+            if at - trigger > self.patience(departure) && !departure.prompted {
                 self.settle(trigger, Kind::Clocked);
                 self.settle_idle(at, Kind::IdleSender);
             } else {
@@ -288,7 +318,7 @@ impl Budget {
     }
 
     /// Everything was acknowledged before these data left.
-    fn after_all(&mut self, at: i64, all: i64, tolerance: i64) {
+    fn after_all(&mut self, at: i64, all: i64, (tolerance, patience): (i64, i64)) {
         if let Some((_, last)) = self.peer {
             self.settle(all.min(last), Kind::Clocked);
             self.settle(last.min(at), if last > all { Kind::Peer } else { Kind::Clocked });
@@ -298,10 +328,16 @@ impl Budget {
             return;
         }
         self.settle(all, Kind::Clocked);
-        if at - all.max(self.until.unwrap_or(all)) <= tolerance {
+        let longest = if self.short { tolerance } else { patience };
+        if at - all.max(self.until.unwrap_or(all)) <= longest {
             self.settle(at, Kind::Clocked);
+        } else if self.short {
+            let (since, longest) = (self.until.unwrap_or(at), self.idle.1);
+            self.settle_idle(at, Kind::IdleApplication);
+            let piece = u32::try_from(self.pieces.len().saturating_sub(1)).unwrap_or(u32::MAX);
+            self.closing = Some(Closing { since, longest, piece, length: 0 });
         } else {
-            self.settle_idle(at, if self.short { Kind::IdleApplication } else { Kind::IdleSender });
+            self.settle_idle(at, Kind::IdleSender);
         }
     }
 
@@ -364,6 +400,8 @@ impl Budget {
         if advanced > 0 {
             self.measured.delivered += advanced;
             self.una = arrival.una;
+            // What the capture missed had left, too.
+            self.high = self.high.max(arrival.una);
             self.first_advance.get_or_insert(at);
         }
         if arrival.marked {
@@ -374,6 +412,7 @@ impl Budget {
         self.largest = self.largest.max(arrival.window);
         self.last_receive = Some(at);
         if arrival.data {
+            self.heard = true;
             self.peer = Some((self.peer.map_or(at, |peer| peer.0), at));
         }
         if self.open_since.is_none() {
@@ -401,6 +440,17 @@ impl Budget {
             self.cut = true;
             self.flight = self.high - self.una;
             self.round_end = self.high;
+        }
+    }
+
+    /// The sender closed the connection after its last data. Where these do no more than close a
+    /// session in which the receiver asks, it had waited for a request.
+    pub(crate) fn on_closed(&mut self) {
+        let Some(closing) = self.closing.take() else { return };
+        if self.heard && GOODBYE.contains(&closing.length) {
+            let piece = usize::try_from(closing.piece).unwrap_or(usize::MAX);
+            self.pieces.turn(piece, closing.since, Kind::IdleApplication, Kind::Peer);
+            self.idle = (self.idle.0.saturating_sub(1), closing.longest);
         }
     }
 
@@ -465,6 +515,13 @@ impl Budget {
             .max(if departure.afar { AFAR } else { PROMPT })
     }
 
+    /// The same for what would be the sender's silence. Without the sender's clock the round trip of
+    /// the moment is not known elsewhere: it may be twice the smallest.
+    fn patience(&self, departure: &Departure) -> i64 {
+        let more = departure.base.filter(|_| departure.afar && !departure.timed).unwrap_or(0);
+        self.tolerance(departure).max(more)
+    }
+
     /// The usual reaction.
     fn react(&mut self, reaction: i64) {
         follow(&mut self.reaction, reaction);
@@ -524,6 +581,9 @@ impl Budget {
         if new {
             if let Some(last) = self.last_new.replace(at) {
                 follow(&mut self.spacing, at - last);
+            }
+            if let Some(closing) = &mut self.closing {
+                closing.length = closing.length.saturating_add(departure.length);
             }
             self.judge_silence(at, mss);
             self.short = i64::from(departure.length) % mss != 0;

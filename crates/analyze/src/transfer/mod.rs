@@ -316,7 +316,7 @@ impl Transfer {
     #[inline]
     fn departure(&mut self, sight: &Sight<'_>, segment: &Segment) -> Departure {
         self.lag = segment.tsval.map_or(0, |tsval| self.clock.lag(tsval, segment.now));
-        self.acks_held.on_data(self.lag);
+        self.acks_held.on_data(segment.now, self.lag);
         let sending = match (segment.class, segment.cause) {
             (Class::Retransmission, Cause::Spurious) if segment.end() <= sight.stream.una => {
                 Sending::Needless
@@ -339,6 +339,8 @@ impl Transfer {
             onward: 0,
             afar: false,
             prompted: false,
+            doubtful: false,
+            timed: segment.tsval.is_some(),
         }
     }
 
@@ -436,7 +438,9 @@ impl Transfer {
         let base = Some(recent.0 + self.rtt.min().unwrap_or(0));
         let here = self.rtt.min().unwrap_or(0);
         let onward = if here < self.echo.min().unwrap_or(0) / BESIDE { 0 } else { here };
-        let departure = Departure { base, smoothed: base, onward, afar: true, ..departure };
+        let doubtful = stream.acknowledged_unseen() > 0;
+        let departure =
+            Departure { base, smoothed: base, onward, afar: true, doubtful, ..departure };
         far.on_departure(&departure, recent, rtt);
     }
 
@@ -458,7 +462,9 @@ impl Transfer {
             Outstanding { before: ack.una - ack.advanced, una: ack.una, high: stream.snd_max, mss };
         let there = self.far.as_ref().and_then(|_| self.echo.min()).unwrap_or(0);
         let base = self.rtt.min().or(self.far.as_ref().map(|_| 0)).map(|here| here + there);
-        self.ack_silences.on_ack(ack.now, &outstanding, base, in_recovery);
+        // Who misses data misses acknowledgements, too.
+        let missed = stream.was_missed(outstanding.before, ack.una);
+        self.ack_silences.on_ack(ack.now, &outstanding, base, in_recovery || missed);
         let idle = ack.advanced == 0 && stream.una >= stream.snd_max;
         if let Some(pairs) = &mut self.packet_pairs {
             pairs.on_ack(ack, mss, self.headers);

@@ -101,6 +101,9 @@ impl Stream {
     #[expect(clippy::cast_possible_truncation, reason = "at most 1460 where it is cut")]
     fn note_size(&mut self, length: u32) {
         if self.seen.mss_known {
+            if let Some(size) = self.size.add(length, self.mss) {
+                self.mss = size;
+            }
             self.seen.offloaded |= length > u32::from(self.mss);
         } else if length > 1460 {
             self.seen.offloaded = true;
