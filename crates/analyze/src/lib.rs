@@ -55,7 +55,7 @@ pub use meter::{Ended, Meter, Options};
 pub use over_time::TimeWeighted;
 pub use packet_pairs::PacketPairs;
 pub use phases::{
-    Account, Arrival, Budget, Change, Departure, Level, Phase, STATES, Sending, State, Whole,
+    Account, Afar, Arrival, Budget, Change, Departure, Level, Phase, STATES, Sending, State, Whole,
 };
 pub use policing::{Policed, Policing, RoundTrips};
 pub use profile::{Bend, Floor, FloorStep, Profile};

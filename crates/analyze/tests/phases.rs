@@ -34,10 +34,8 @@ impl Paced {
             smoothed: Some(RTT),
             lag: 0,
             onward: 0,
-            afar: false,
+            afar: None,
             prompted: false,
-            doubtful: false,
-            timed: true,
         });
         self.high = end;
     }
@@ -229,10 +227,8 @@ fn unanswered_retransmissions_are_an_outage() {
             smoothed: Some(RTT),
             lag: 0,
             onward: 0,
-            afar: false,
+            afar: None,
             prompted: false,
-            doubtful: false,
-            timed: true,
         });
     }
     paced.now += RTT;

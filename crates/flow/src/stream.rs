@@ -206,9 +206,9 @@ impl Stream {
     /// capture has missed packets about this time.
     #[inline]
     pub fn was_missed(&self, start: i64, end: i64) -> bool {
-        self.recovery.as_ref().is_some_and(|recovery| {
-            recovery.hole_at(start, end).is_some_and(|hole| !hole.before)
-        })
+        self.recovery
+            .as_ref()
+            .is_some_and(|recovery| recovery.hole_at(start, end).is_some_and(|hole| !hole.before))
     }
 
     /// Whether this side has sent its FIN, acknowledged or not: the last ACK of a connection is

@@ -197,6 +197,14 @@ fn duplicates_count_from_the_last_transmission_on() {
 }
 
 #[test]
+fn what_was_acknowledged_is_not_what_duplicates_ask_for() {
+    let mut trace = flight();
+    trace.acks(31 * MS, 1000).acks(31 * MS + 1, 1000).sends(32 * MS, 999, 1);
+    trace.acks(33 * MS, 1000).sends(S, 1000, 1000);
+    assert_eq!(last_label(&trace), "retransmission/fast", "three since 1000 was sent");
+}
+
+#[test]
 fn what_makes_a_duplicate() {
     let ends = Ends::default();
     let plain = ends.server(31 * MS).ack(1000);

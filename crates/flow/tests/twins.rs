@@ -72,8 +72,9 @@ impl Twin {
         if (start..end).all(|byte| self.sacked.contains(&byte)) {
             return Some(Cause::Spurious);
         }
-        let times =
-            self.sent.iter().find(|s| s.start <= start && start < s.end).map_or(0, |s| s.count);
+        // What fills a hole had been sent before, too.
+        let first = self.sent.iter().find(|s| s.start <= start && start < s.end);
+        let times = first.map_or(0, |s| s.count + u32::from(s.repaired));
         if times > 1 {
             return None;
         }

@@ -74,13 +74,18 @@ pub struct Departure {
     /// The smallest delay behind the capture, where it counts.
     pub onward: i64,
     /// The sender's view is reconstructed from elsewhere.
-    pub afar: bool,
+    pub afar: Option<Afar>,
     /// As exactly as its times are known, the next acknowledgement may have come before.
     pub prompted: bool,
-    /// The capture has missed packets of this transfer: what lies between it and the data before
-    /// may have been lost by the capture.
-    pub doubtful: bool,
-    /// The sender's clock shows the round trip of the moment, not of the handshake only.
+}
+
+/// How well a sender elsewhere is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Afar {
+    /// The capture has missed nothing of the transfer so far. Else what lies between data and those
+    /// before may have been lost by the capture.
+    pub whole: bool,
+    /// The sender's clock shows the round trip of the moment, not only that of the handshake.
     pub timed: bool,
 }
 
@@ -142,8 +147,8 @@ pub struct Budget {
     held: Option<Silence>,
     /// The last idle time of the application, and what followed it.
     closing: Option<Closing>,
-    /// The receiver has sent data.
-    heard: bool,
+    /// Packets of the receiver with data.
+    asked: u32,
     /// Most outstanding in the last round.
     flight: i64,
     measured: Measured,
@@ -222,8 +227,8 @@ impl Budget {
             return;
         };
         let at = departure.at.max(until);
-        let gap = departure.afar && departure.start > self.high;
-        if gap && !departure.doubtful && self.recovery.is_none() {
+        let whole = departure.afar.is_some_and(|afar| afar.whole);
+        if whole && departure.start > self.high && self.recovery.is_none() {
             // What lies between was lost, or overtaken, on the way to the capture.
             self.last_delay = Some(departure.lag + departure.onward);
             self.lose(departure.mss);
@@ -232,7 +237,7 @@ impl Budget {
             Sending::New => self.on_new(at, departure),
             Sending::Repair => self.on_repair(at, departure),
             Sending::Fill => {
-                if self.recovery.is_none() && departure.doubtful {
+                if self.recovery.is_none() && departure.afar.is_some_and(|afar| !afar.whole) {
                     self.lose(departure.mss);
                 }
                 self.recovery.get_or_insert(self.high);
@@ -256,14 +261,14 @@ impl Budget {
             return;
         }
         let tolerance = self.tolerance(departure);
-        self.afar = departure.afar;
+        self.afar = departure.afar.is_some();
         let open = self.open_since.map_or(at, |open| open.clamp(until, at));
         if open > until {
             self.settle(open, full);
         }
         // After a short segment nothing more had been written: the time until the next is a pause
         // of the writer's, however short.
-        let silent = at - open > if departure.afar { AFAR } else { PROMPT };
+        let silent = at - open > if departure.afar.is_some() { AFAR } else { PROMPT };
         if let Some(all) = self.all_acknowledged.filter(|all| *all <= at) {
             let tolerances = (tolerance, self.patience(departure));
             let any = (i64::MAX, i64::MAX);
@@ -278,7 +283,7 @@ impl Budget {
             let paced = at - open <= REACTIONS * self.spacing;
             let trigger = match self.last_receive {
                 Some(receive) => receive.clamp(open, at),
-                None if probe || paced || departure.afar => at,
+                None if probe || paced || departure.afar.is_some() => at,
                 None => open,
             };
             if at - trigger > self.patience(departure) && !departure.prompted {
@@ -412,7 +417,7 @@ impl Budget {
         self.largest = self.largest.max(arrival.window);
         self.last_receive = Some(at);
         if arrival.data {
-            self.heard = true;
+            self.asked = self.asked.saturating_add(1);
             self.peer = Some((self.peer.map_or(at, |peer| peer.0), at));
         }
         if self.open_since.is_none() {
@@ -447,7 +452,7 @@ impl Budget {
     /// session in which the receiver asks, it had waited for a request.
     pub(crate) fn on_closed(&mut self) {
         let Some(closing) = self.closing.take() else { return };
-        if self.heard && GOODBYE.contains(&closing.length) {
+        if self.asked > 0 && GOODBYE.contains(&closing.length) {
             let piece = usize::try_from(closing.piece).unwrap_or(usize::MAX);
             self.pieces.turn(piece, closing.since, Kind::IdleApplication, Kind::Peer);
             self.idle = (self.idle.0.saturating_sub(1), closing.longest);
@@ -512,13 +517,13 @@ impl Budget {
         (REACTIONS * self.reaction)
             .min(8 * CLEARLY_IDLE)
             .max(part.min(CLEARLY_IDLE))
-            .max(if departure.afar { AFAR } else { PROMPT })
+            .max(if departure.afar.is_some() { AFAR } else { PROMPT })
     }
 
     /// The same for what would be the sender's silence. Without the sender's clock the round trip of
     /// the moment is not known elsewhere: it may be twice the smallest.
     fn patience(&self, departure: &Departure) -> i64 {
-        let more = departure.base.filter(|_| departure.afar && !departure.timed).unwrap_or(0);
+        let more = departure.afar.filter(|afar| !afar.timed).and(departure.base).unwrap_or(0);
         self.tolerance(departure).max(more)
     }
 

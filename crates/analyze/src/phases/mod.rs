@@ -23,5 +23,5 @@ mod state;
 
 pub use account::{Account, Phase, Whole};
 pub use changes::Change;
-pub use machine::{Arrival, Budget, Departure, Level, Sending};
+pub use machine::{Afar, Arrival, Budget, Departure, Level, Sending};
 pub use state::{STATES, State};

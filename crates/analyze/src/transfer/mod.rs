@@ -15,9 +15,9 @@ use crate::samples::{RttKind, RttRow, Samples, TransferId};
 use crate::series::{FAR, Series, since};
 use crate::window::WindowTime;
 use crate::{
-    AckSilences, AcksHeld, Answers, Arrival, At, Bucket, Budget, Delivery, Departure, Distribution,
-    Elsewhere, Exchanges, HostClock, Options, Outstanding, PacketPairs, Passing, Policing, Profile,
-    Recent, Rto, SenderView, Sending, Sent, Step,
+    AckSilences, AcksHeld, Afar, Answers, Arrival, At, Bucket, Budget, Delivery, Departure,
+    Distribution, Elsewhere, Exchanges, HostClock, Options, Outstanding, PacketPairs, Passing,
+    Policing, Profile, Recent, Rto, SenderView, Sending, Sent, Step,
 };
 
 /// A delayed acknowledgement may be in a sample this much above the smallest one (RFC 1122 allows
@@ -337,10 +337,8 @@ impl Transfer {
             smoothed: self.rto.srtt().map(|srtt| srtt.0.min(FAR)),
             lag: self.lag,
             onward: 0,
-            afar: false,
+            afar: None,
             prompted: false,
-            doubtful: false,
-            timed: segment.tsval.is_some(),
         }
     }
 
@@ -438,9 +436,9 @@ impl Transfer {
         let base = Some(recent.0 + self.rtt.min().unwrap_or(0));
         let here = self.rtt.min().unwrap_or(0);
         let onward = if here < self.echo.min().unwrap_or(0) / BESIDE { 0 } else { here };
-        let doubtful = stream.acknowledged_unseen() > 0;
-        let departure =
-            Departure { base, smoothed: base, onward, afar: true, doubtful, ..departure };
+        let afar =
+            Some(Afar { whole: stream.acknowledged_unseen() == 0, timed: segment.tsval.is_some() });
+        let departure = Departure { base, smoothed: base, onward, afar, ..departure };
         far.on_departure(&departure, recent, rtt);
     }
 

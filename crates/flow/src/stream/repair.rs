@@ -38,7 +38,7 @@ impl Stream {
         let recovery = self.recovery.get_or_insert_default();
         recovery.note_evidence(start, end);
         recovery.remember(Retransmission { start, end, sent: packet.ts, cause });
-        if start <= self.una {
+        if start <= self.una && self.una < end {
             recovery.duplicates_at_retransmission = duplicates;
         }
         cause
