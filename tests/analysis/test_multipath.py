@@ -37,7 +37,7 @@ def test_a_subflow_is_held_at_review(traces: Path, side: str) -> None:
     assert subflows(capture) == [True] * 8
     judged = [row for row in capture.transfers.to_pylist() if not row["too_short"]]
     assert [row["verdict"] for row in judged] == ["review"] * 4
-    # Their segments have room for 1,428 bytes beside the option, not for the 1,448 of the handshake.
+    # Their segments have room for 1,428 bytes beside the option, not for the handshake's 1,448.
     assert {row["mss"] for row in judged} == {1428}
     assert all(row["multipath"] and "multipath" in row["verdict_flags"] for row in judged)
     assert (

@@ -1,10 +1,10 @@
-//! Silences of a receiver: longer than the round trip although data
-//! were outstanding, after which all of them were acknowledged at once.
+//! Silences of a receiver: longer than the round trip although data were outstanding, after which
+//! all of them were acknowledged at once.
 //!
 //! A link delivers what waits before it at its own rate, so after other traffic's burst the backlog
 //! is acknowledged gradually; a receiver that did not run acknowledges it in one instant. Only
-//! silences outside loss recovery count, in which the capture missed none of the data, with at least four segments outstanding, since fewer may
-//! wait for a timer (RFC 1122).
+//! silences outside loss recovery count, in which the capture missed none of the data, with at
+//! least four segments outstanding, since fewer may wait for a timer (RFC 1122).
 //!
 //! Bias: silences shorter than a quarter above the base round trip behind the capture, and 10 ms,
 //! are not seen. A link that pauses and keeps its packets looks the same where it is fast.

@@ -202,8 +202,8 @@ impl Stream {
         recovery.forgotten_bytes + recovery.missing_bytes(end).unsigned_abs()
     }
 
-    /// Whether the capture never held some of `[start, end)`. Where the receiver acknowledges it, the
-    /// capture has missed packets about this time.
+    /// Whether the capture never held some of `[start, end)`. Where the receiver acknowledges it,
+    /// the capture has missed packets about this time.
     #[inline]
     pub fn was_missed(&self, start: i64, end: i64) -> bool {
         self.recovery

@@ -197,8 +197,8 @@ struct Closing {
     length: u32,
 }
 
-/// Bytes that close a session: an alert of TLS (`close_notify`, RFC 8446 section 6.1) in a record of
-/// any common cipher, and before it a GOAWAY of HTTP/2 (RFC 9113 section 6.8), if any.
+/// Bytes that close a session: an alert of TLS (`close_notify`, RFC 8446 section 6.1) in a record
+/// of any common cipher, and before it a GOAWAY of HTTP/2 (RFC 9113 section 6.8), if any.
 const GOODBYE: std::ops::RangeInclusive<u32> = 24..=170;
 
 impl Budget {
@@ -520,8 +520,8 @@ impl Budget {
             .max(if departure.afar.is_some() { AFAR } else { PROMPT })
     }
 
-    /// The same for what would be the sender's silence. Without the sender's clock the round trip of
-    /// the moment is not known elsewhere: it may be twice the smallest.
+    /// The same for what would be the sender's silence. Without the sender's clock the round trip
+    /// of the moment is not known elsewhere: it may be twice the smallest.
     fn patience(&self, departure: &Departure) -> i64 {
         let more = departure.afar.filter(|afar| !afar.timed).and(departure.base).unwrap_or(0);
         self.tolerance(departure).max(more)

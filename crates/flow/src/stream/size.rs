@@ -1,8 +1,8 @@
 //! The size of a full segment where it is less than the handshake agreed.
 //!
 //! A tunnel or a path with a smaller MTU (RFC 4821), and options that a segment carries beside its
-//! timestamps (MPTCP, RFC 8684), leave less room. Every segment then is shorter than agreed, and none
-//! because its writer had nothing more.
+//! timestamps (MPTCP, RFC 8684), leave less room. Every segment then is shorter than agreed, and
+//! none because its writer had nothing more.
 //!
 //! Bias: a writer that sends messages of at least 0.8 of a segment, all of one length and never two
 //! in one segment, looks the same until its first full segment.
@@ -24,8 +24,8 @@ pub(crate) struct SegmentSize {
 }
 
 impl SegmentSize {
-    /// A packet of `length` bytes passed while `mss` was taken for a full segment. The size of a full
-    /// segment, where that changes.
+    /// A packet of `length` bytes passed while `mss` was taken for a full segment. The size of a
+    /// full segment, where that changes.
     #[inline]
     pub(crate) fn add(&mut self, length: u32, mss: u16) -> Option<u16> {
         if mss == 0 || length == 0 {
