@@ -83,3 +83,6 @@ def test_the_loopback_interface_has_segments_larger_than_windows(traces: Path) -
     row = judged(traces / "bulk" / "http_1000_requests_one_drop.pcap.gz", "1.0")
     assert row["mss"] > row["window_min_bytes"]
     assert row["window_closed"] < 0.01
+    assert row["at"] == "sender", "both ends are on one machine"
+    assert (row["cause"], row["verdict"]) == ("sender_application_limited", "review")
+    assert share(row, "think") > 0.8, "the client waits between response and request"

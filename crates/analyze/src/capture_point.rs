@@ -74,6 +74,8 @@ pub struct Location {
 const BESIDE: f64 = 0.2;
 /// Below this round-trip time both ends are local, and the nearer one is the capture point.
 const AT_HAND: Span = Span::from_millis(1);
+/// Responses from both sides as fast as this come from one machine.
+const ONE_MACHINE: Span = Span::from_micros(50);
 /// A faster response comes from a local host, even if the other side is unknown.
 const PROMPT: Span = Span::from_micros(200);
 
@@ -102,8 +104,18 @@ impl Location {
         Self { point, source, initiator: near_initiator, responder: near_responder }
     }
 
-    /// The capture point relative to the transfer that the side `by_initiator` sends.
+    /// Whether both ends are at the capture point, as on the loopback interface and between
+    /// containers of one host.
+    fn is_beside_both(&self) -> bool {
+        [self.initiator, self.responder].iter().all(|time| time.is_some_and(|t| t <= ONE_MACHINE))
+    }
+
+    /// The capture point relative to the transfer that the side `by_initiator` sends. Beside both
+    /// ends, it is at the sender of either.
     pub fn at(&self, by_initiator: bool) -> At {
+        if self.source != CapturePointSource::Given && self.is_beside_both() {
+            return At::Sender;
+        }
         match (self.point, by_initiator) {
             (CapturePoint::Initiator, true) | (CapturePoint::Responder, false) => At::Sender,
             (CapturePoint::Initiator, false) | (CapturePoint::Responder, true) => At::Receiver,
