@@ -68,14 +68,19 @@ pub struct Location {
     pub initiator: Option<Span>,
     /// Smallest response time of the responder.
     pub responder: Option<Span>,
+    /// Both ends are at the capture point, as on the loopback interface and between containers of
+    /// one host.
+    pub beside_both: bool,
 }
 
 /// A side with at most this share of the round trip is at the capture point.
 const BESIDE: f64 = 0.2;
 /// Below this round-trip time both ends are local, and the nearer one is the capture point.
 const AT_HAND: Span = Span::from_millis(1);
-/// Responses from both sides as fast as this come from one machine.
+/// Responses from both sides as fast as this come from one machine …
 const ONE_MACHINE: Span = Span::from_micros(50);
+/// … unless they have the timestamp of what they answer: a coarse clock gives one to many packets.
+const AT_ONCE: Span = Span(1);
 /// A faster response comes from a local host, even if the other side is unknown.
 const PROMPT: Span = Span::from_micros(200);
 
@@ -101,19 +106,24 @@ impl Location {
         let point = point(near_initiator, near_responder);
         let source =
             if point == CapturePoint::Unknown { CapturePointSource::Nothing } else { source };
-        Self { point, source, initiator: near_initiator, responder: near_responder }
-    }
-
-    /// Whether both ends are at the capture point, as on the loopback interface and between
-    /// containers of one host.
-    fn is_beside_both(&self) -> bool {
-        [self.initiator, self.responder].iter().all(|time| time.is_some_and(|t| t <= ONE_MACHINE))
+        let at_hand = |handshake, answers| {
+            let clear = |time: Option<Span>| time.filter(|time| *time > AT_ONCE);
+            smallest([clear(handshake), clear(answers)]).is_some_and(|time| time <= ONE_MACHINE)
+        };
+        Self {
+            point,
+            source,
+            initiator: near_initiator,
+            responder: near_responder,
+            beside_both: at_hand(handshake.to_initiator(), answers_initiator)
+                && at_hand(handshake.to_responder(), answers_responder),
+        }
     }
 
     /// The capture point relative to the transfer that the side `by_initiator` sends. Beside both
     /// ends, it is at the sender of either.
     pub fn at(&self, by_initiator: bool) -> At {
-        if self.source != CapturePointSource::Given && self.is_beside_both() {
+        if self.source != CapturePointSource::Given && self.beside_both {
             return At::Sender;
         }
         match (self.point, by_initiator) {

@@ -159,6 +159,16 @@ fn transferred(initiator: i64, responder: i64, options: Options) -> TransferRow 
 }
 
 #[test]
+fn ends_that_respond_within_microseconds_are_on_one_machine() {
+    for (initiator, responder, one) in
+        [(5, 6, true), (50, 50, true), (5, 200, false), (200, 5, false), (0, 0, false)]
+    {
+        let location = location(&handshake(initiator, responder));
+        assert_eq!(location.beside_both, one, "{initiator} µs and {responder} µs");
+    }
+}
+
+#[test]
 fn a_transfer_sees_the_capture_point_from_its_own_side() {
     for (initiator, responder, at) in
         [(50, 20_000, At::Sender), (20_000, 50, At::Receiver), (10_000, 10_000, At::Middle)]
