@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import pytest
 
@@ -17,9 +19,28 @@ def moto() -> Iterator[str]:
 
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
+    assert server._server is not None
+    server._server.app = _atomic(server._server.app)
     host, port = server.get_host_and_port()
     yield f"http://{host}:{port}"
     server.stop()
+
+
+def _atomic(app: Callable[..., Any]) -> Callable[..., Any]:
+    """Lets conditional writes pass one at a time.
+
+    Amazon's are atomic; this server asks for the object and then writes it, so that of two that
+    come at once both may succeed.
+    """
+    lock = threading.Lock()
+
+    def answer(environ: Mapping[str, Any], start_response: object) -> Any:  # noqa: ANN401 - WSGI
+        if "HTTP_IF_NONE_MATCH" not in environ:
+            return app(environ, start_response)
+        with lock:
+            return list(app(environ, start_response))
+
+    return answer
 
 
 @pytest.fixture
