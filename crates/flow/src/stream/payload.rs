@@ -45,7 +45,7 @@ impl Stream {
                 self.mss = self.mss.saturating_sub(12);
             }
         }
-        self.note_size(length);
+        self.note_size(length, packet.flags.any(TcpFlags::PSH));
         self.counters.data_packets += 1;
         self.counters.payload += u64::from(length);
         if end > self.fin {
@@ -99,9 +99,9 @@ impl Stream {
 
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "at most 1460 where it is cut")]
-    fn note_size(&mut self, length: u32) {
+    fn note_size(&mut self, length: u32, pushed: bool) {
         if self.seen.mss_known {
-            if let Some(size) = self.size.add(length, self.mss) {
+            if let Some(size) = self.size.add(length, pushed, self.mss) {
                 self.mss = size;
             }
             self.seen.offloaded |= length > u32::from(self.mss);

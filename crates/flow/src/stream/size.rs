@@ -4,8 +4,8 @@
 //! timestamps (MPTCP, RFC 8684), leave less room. Every segment then is shorter than agreed, and
 //! none because its writer had nothing more.
 //!
-//! Bias: a writer that sends messages of at least 0.8 of a segment, all of one length and never two
-//! in one segment, looks the same until its first full segment.
+//! The end of a write is pushed (RFC 9293, section 3.9.1.2); a shorter segment that is not was cut
+//! by TCP from more. Where a write ends with such a segment, it does not count.
 
 /// Less than this share of what was agreed, in fifths, is no full segment.
 const FIFTHS: u32 = 4;
@@ -24,10 +24,10 @@ pub(crate) struct SegmentSize {
 }
 
 impl SegmentSize {
-    /// A packet of `length` bytes passed while `mss` was taken for a full segment. The size of a
-    /// full segment, where that changes.
+    /// A packet of `length` bytes passed, `pushed` or not, while `mss` was taken for a full segment.
+    /// The size of a full segment, where that changes.
     #[inline]
-    pub(crate) fn add(&mut self, length: u32, mss: u16) -> Option<u16> {
+    pub(crate) fn add(&mut self, length: u32, pushed: bool, mss: u16) -> Option<u16> {
         if mss == 0 || length == 0 {
             return None;
         }
@@ -39,17 +39,18 @@ impl SegmentSize {
             self.count = 0;
             return None;
         }
-        self.on_other(length, pieces, mss)
+        self.on_other(length, pushed, pieces, mss)
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "at most the size that was agreed")]
-    fn on_other(&mut self, length: u32, pieces: u32, mss: u16) -> Option<u16> {
+    fn on_other(&mut self, length: u32, pushed: bool, pieces: u32, mss: u16) -> Option<u16> {
         if mss < self.agreed && u32::from(mss) < length && length <= u32::from(self.agreed) {
             self.count = 0;
             return Some(self.agreed);
         }
         let size = length / pieces;
-        if size * pieces != length
+        if pushed
+            || size * pieces != length
             || size * 5 < u32::from(self.agreed) * FIFTHS
             || (size < u32::from(self.largest) && self.count > 0)
         {
@@ -73,7 +74,7 @@ mod tests {
     fn after(lengths: &[u32]) -> u16 {
         let (mut size, mut mss) = (SegmentSize::default(), 1448);
         for &length in lengths {
-            mss = size.add(length, mss).unwrap_or(mss);
+            mss = size.add(length, false, mss).unwrap_or(mss);
         }
         mss
     }
@@ -99,7 +100,13 @@ mod tests {
     }
 
     #[test]
-    fn a_full_segment_after_all_shows_that_messages_were_seen() {
+    fn messages_are_pushed() {
+        let mut size = SegmentSize::default();
+        assert!((0..100).all(|_| size.add(1316, true, 1448).is_none()));
+    }
+
+    #[test]
+    fn a_full_segment_after_all_shows_that_there_is_room() {
         assert_eq!(after(&[1200, 1200, 1200, 1200, 1200]), 1200);
         assert_eq!(after(&[1200, 1200, 1200, 1200, 1200, 1448]), 1448);
     }
