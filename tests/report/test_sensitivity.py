@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tests.report.pages import charts_of, check_definitions, text_of
 from tests.report.sensitivity_study import study
-from trustbed.report.sensitivity import page, text
+from trustbed.report.sensitivity import charts, page, text
 from trustbed.sensitivity.model import Ratio, Said
 
 ABOUT = {"version": "0", "command": "trustbed sensitivity pages.toml", "started": None}
@@ -28,6 +28,17 @@ def test_figures_have_their_intervals() -> None:
     shown = text.render(study(), columns=300)
     assert "5.50 × (4.95–6.05)" in shown
     assert re.search(r"64 to 128 ms +1\.60 × \(1\.57–1\.63\) +matters", shown)
+
+
+def test_an_interval_of_too_few_rounds_says_nothing_and_hides_nothing() -> None:
+    whole = study()
+    wide = Ratio(value=5.0, low=1e-6, high=1e7)
+    most = max(one.slowdown.value for one in whole.treatments if one.slowdown is not None)
+    treatments = [*whole.treatments[:-1], replace(whole.treatments[-1], slowdown=wide)]
+    found = replace(whole, treatments=tuple(treatments))
+    assert "5.00 × (open)" in text.render(found, columns=300)
+    low, high = charts.slowdowns(found)["layer"][-1]["encoding"]["x"]["scale"]["domain"]
+    assert 0.01 < low < 1 < most < high < 100 * most
 
 
 def test_the_page_has_every_chart_and_explains_its_words() -> None:

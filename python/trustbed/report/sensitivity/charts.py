@@ -16,6 +16,8 @@ _SCALES = (
     "datum.value < 1000 ? format(datum.value, '~g') + ' ms' "
     ": format(datum.value / 1000, '~g') + ' s'"
 )
+_BEYOND = 30.0
+"""Intervals are drawn up to this factor beyond all that was measured."""
 _ROW = 22
 _LEAST = 280
 _TIPS = tooltip(("times", "factor", ".3f"), ("low", "from", ".3f"), ("high", "to", ".3f"))
@@ -52,8 +54,10 @@ def _ends(found: Ratio) -> Json:
 
 
 def _intervals(rows: Sequence[Json], description: str, title: str) -> Spec:
-    most = max((row["high"] for row in rows), default=1.0)
-    least = min((row["low"] for row in rows), default=1.0)
+    # One interval of few rounds may be so wide that nothing else can be read: it leaves the chart.
+    values = [row["times"] for row in rows] or [1.0]
+    most = min(max((row["high"] for row in rows), default=1.0), _BEYOND * max(values))
+    least = max(min((row["low"] for row in rows), default=1.0), min(values) / _BEYOND)
     names = {
         "field": "name",
         "type": "nominal",
@@ -79,7 +83,7 @@ def _intervals(rows: Sequence[Json], description: str, title: str) -> Spec:
             ),
             layer(
                 "rows",
-                {"type": "rule", "strokeWidth": 2},
+                {"type": "rule", "strokeWidth": 2, "clip": True},
                 y=names,
                 color={"value": LIGHT["data"]},
                 tooltip=_TIPS,

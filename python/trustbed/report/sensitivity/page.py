@@ -45,7 +45,7 @@ def render(found: Sensitivity, about: Row) -> str:
             definition="slowdown",
             wide=True,
             reading="A bar is an interval; all of them together hold with 95 %. Those that touch "
-            "the dashed line may be no slowdown.",
+            "the dashed line may be no slowdown. Open means: too few rounds for an interval.",
         ),
         treatments=_treatments(found),
         bands=Figure(

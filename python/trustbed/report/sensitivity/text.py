@@ -19,6 +19,8 @@ QUESTIONS = (
     ("way", "By the queue, or by losses?"),
 )
 """The questions that a study answers, by the names of their answers."""
+_OPEN = 1000.0
+"""An interval whose ends differ by more than this factor says nothing."""
 
 
 def said(found: Sensitivity) -> list[tuple[str, Said]]:
@@ -47,11 +49,13 @@ def measured(value: float | None, unit: str) -> str:
 
 
 def ratio(found: Ratio | None) -> str:
-    """``1.24 × (1.10–1.40)``; a dash where there is none."""
+    """``1.24 × (1.10–1.40)``; ``(open)`` where it takes more rounds; a dash where there is none."""
     if found is None:
         return "–"
     if found.low is None or found.high is None:
         return f"{number(found.value)} ×"
+    if found.high > _OPEN * found.low:
+        return f"{number(found.value)} × (open)"
     return f"{number(found.value)} × ({number(found.low)}–{number(found.high)})"
 
 
