@@ -24,8 +24,8 @@ pub(crate) struct SegmentSize {
 }
 
 impl SegmentSize {
-    /// A packet of `length` bytes passed, `pushed` or not, while `mss` was taken for a full segment.
-    /// The size of a full segment, where that changes.
+    /// A packet of `length` bytes passed, `pushed` or not, while `mss` was taken for a full
+    /// segment. The size of a full segment, where that changes.
     #[inline]
     pub(crate) fn add(&mut self, length: u32, pushed: bool, mss: u16) -> Option<u16> {
         if mss == 0 || length == 0 {
