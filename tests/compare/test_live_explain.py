@@ -13,7 +13,12 @@ import pytest
 
 from tests.patience import PATIENCE
 
-pytestmark = [pytest.mark.quiet, pytest.mark.usefixtures("networks"), pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.quiet,
+    pytest.mark.alone,
+    pytest.mark.usefixtures("networks"),
+    pytest.mark.timeout(900),
+]
 SCENARIO = """
 name = "near and far"
 repetitions = 3
