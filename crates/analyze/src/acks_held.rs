@@ -32,19 +32,19 @@ pub struct AcksHeld {
     pub time: i64,
     /// Data packets that were.
     pub data: u32,
-    passing: Passing,
+    on_time: OnTime,
 }
 
 /// Data that passed on time, without a pause within the last of them.
 #[derive(Debug, Clone, Copy, Default)]
-struct Passing {
+struct OnTime {
     first: Ns,
     last: Ns,
     /// The last before the pause.
     before: Ns,
 }
 
-impl Passing {
+impl OnTime {
     #[inline]
     fn add(&mut self, now: Ns) {
         if (now - self.last).0 > TOGETHER {
@@ -83,7 +83,7 @@ impl AcksHeld {
             group => {
                 self.clock.on_packet(tsval, now);
                 let before = group.map_or(now, |group| group.last);
-                let quiet = self.passing.none_since(now).max(before);
+                let quiet = self.on_time.none_since(now).max(before);
                 let stamps = (tsval, tsval);
                 let closed = group.replace(Group { before, began: now, last: now, stamps, quiet });
                 self.close(closed);
@@ -97,7 +97,7 @@ impl AcksHeld {
         if lag >= LATE {
             self.data += 1;
         } else {
-            self.passing.add(now);
+            self.on_time.add(now);
         }
     }
 
@@ -111,7 +111,7 @@ impl AcksHeld {
     pub fn on_clock_step(&mut self) {
         self.group = None;
         self.clock = HostClock::default();
-        self.passing = Passing::default();
+        self.on_time = OnTime::default();
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "nanoseconds")]

@@ -6,7 +6,7 @@
 //! Bias: a side whose every response is late (a host never scheduled at once) appears further away
 //! than it is; the smallest of many response times guards against that.
 
-use trustbed_flow::Connection;
+use trustbed_flow::{AT_ONCE, Connection};
 use trustbed_units::Span;
 
 /// Capture point relative to the connection.
@@ -77,10 +77,9 @@ pub struct Location {
 const BESIDE: f64 = 0.2;
 /// Below this round-trip time both ends are local, and the nearer one is the capture point.
 const AT_HAND: Span = Span::from_millis(1);
-/// Responses from both sides as fast as this come from one machine …
+/// Responses from both sides as fast as this come from one machine, unless they have the timestamp
+/// of what they answer: a coarse clock gives one to many packets.
 const ONE_MACHINE: Span = Span::from_micros(50);
-/// … unless they have the timestamp of what they answer: a coarse clock gives one to many packets.
-const AT_ONCE: Span = Span(1);
 /// A faster response comes from a local host, even if the other side is unknown.
 const PROMPT: Span = Span::from_micros(200);
 

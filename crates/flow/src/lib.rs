@@ -28,6 +28,6 @@ pub use order::{Order, OrderFacts, Reordered};
 pub use ranges::RangeSet;
 pub use records::{Record, Records};
 pub use recovery::{Recovery, Retransmission};
-pub use stream::{Ack, Cause, Class, Counters, RttOutcome, Seen, Segment, Stream};
+pub use stream::{AT_ONCE, Ack, Cause, Class, Counters, RttOutcome, Seen, Segment, Stream};
 pub use table::{Limits, Observer, Table, TableFacts};
 pub use unsegment::{Direction, Spacing, Unsegment, UnsegmentFacts};

@@ -122,7 +122,7 @@ pub struct Seen {
 /// 2³⁰).
 const WILD: i64 = 1 << 30;
 /// An answer with the timestamp of what it answers.
-pub(crate) const AT_ONCE: Span = Span(1);
+pub const AT_ONCE: Span = Span(1);
 /// Two equal packets closer than this are one packet captured twice.
 const DUPLICATE_MICROS: u32 = 1000;
 
