@@ -5,9 +5,8 @@ use super::changes::Change;
 use super::machine::Budget;
 use super::pieces::{Kind, Piece};
 use super::state::{STATES, State};
+use super::train::QUEUED_PACKETS;
 
-/// Packets' times by which delays stand above their floor in a queue.
-const QUEUED_PACKETS: f64 = 3.0;
 /// Share of the base round trip by which they do where the window is full.
 const QUEUED_SHARE: f64 = 0.2;
 /// Nobody's queue is shorter than this, in nanoseconds.

@@ -3,6 +3,7 @@
 
 use super::changes::Changes;
 use super::pieces::{Kind, Measured, Pieces};
+use super::train::Train;
 use crate::Distribution;
 
 /// A silence is the sender's own from this many of its usual reactions on …
@@ -26,12 +27,8 @@ const CLOSED: u32 = 536;
 const SHRUNK: f64 = 0.75;
 /// One in this many delays is entered in their distribution.
 const SAMPLED: u32 = 4;
-/// Segments over which the rate of acknowledgements is read.
-const TRAIN: i64 = 8;
 /// Segments over which the rate of departures is read.
 const DEPARTURES: i64 = 16;
-/// Packets' times by which a delay stands above its floor where a queue is.
-const QUEUED_PACKETS: f64 = 3.0;
 /// Levels at losses that are kept.
 const LEVELS: usize = 256;
 
@@ -154,7 +151,7 @@ pub struct Budget {
     measured: Measured,
     last_delay: Option<i64>,
     least_delay: Option<i64>,
-    train: Option<(i64, i64, i64, i64)>,
+    train: Option<Train>,
     departures: Option<(i64, i64)>,
     /// Departures since a silence that is the sender's only if they restore what was outstanding.
     silence: Option<Silence>,
@@ -623,35 +620,20 @@ impl Budget {
         }
     }
 
-    /// The rate at which the path delivers, where a queue stood or the data had come faster.
-    #[expect(
-        clippy::cast_precision_loss,
-        clippy::cast_possible_truncation,
-        reason = "bytes per second of a train"
-    )]
+    /// The rate at which the path delivers.
+    #[expect(clippy::cast_possible_truncation, reason = "bytes per second of a train")]
     fn train(&mut self, at: i64, sent: Option<(i64, i64)>, mss: u32) {
         let Some((sent, delay)) = sent.filter(|_| self.recovery.is_none()) else {
             self.train = None;
             return;
         };
-        let Some((then, from, left, before)) = self.train else {
-            self.train = Some((at, self.una, sent, delay));
-            return;
-        };
-        let bytes = self.una - from;
-        if bytes < TRAIN * i64::from(mss) {
+        let last = Train { at, una: self.una, outstanding: self.high - self.una, sent, delay };
+        let first = *self.train.get_or_insert(last);
+        if !first.ends_with(&last, mss) {
             return;
         }
-        self.train = Some((at, self.una, sent, delay));
-        let passed = at - then;
-        if passed <= 0 {
-            return;
-        }
-        let rate = bytes as f64 * 1e9 / passed as f64;
-        let apart = sent - left;
-        let above = delay.min(before) - self.least_delay.unwrap_or(0);
-        let queued = above as f64 >= QUEUED_PACKETS * f64::from(mss) * 1e9 / rate;
-        if queued || 4 * apart <= 3 * passed {
+        self.train = Some(last);
+        if let Some(rate) = first.rate(&last, self.least_delay.unwrap_or(0), mss) {
             self.capacity.add(rate as i64);
             self.changes.add(at, self.una, rate);
         }

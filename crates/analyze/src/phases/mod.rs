@@ -20,6 +20,7 @@ mod changes;
 mod machine;
 mod pieces;
 mod state;
+mod train;
 
 pub use account::{Account, Phase, Whole};
 pub use changes::Change;
