@@ -56,6 +56,7 @@ def test_the_overview_names_every_command() -> None:
         (["analyze", "x.pcap", "--json", "-h"], ["analyze", "--help"]),
         (["help", "explain"], ["explain", "--help"]),
         (["help", "campaign", "run"], ["campaign", "run", "--help"]),
+        (["testbed", "clean", "--help"], ["testbed", "--help"]),
         (["pairs", "--help"], ["campaign", "run", "--help"]),
         (["status", "-h"], ["campaign", "status", "--help"]),
     ],

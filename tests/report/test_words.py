@@ -74,3 +74,9 @@ def test_quantity_takes_the_shape_of_its_unit() -> None:
     assert words.quantity(1.234, "ratio") == "1.23"
     assert words.quantity(1234, "packets") == "1,234 packets"
     assert words.quantity(None, "packets") == "?"
+
+
+def test_an_interval_over_three_decades_says_nothing() -> None:
+    assert words.is_open(0.1, 101.0)
+    assert not words.is_open(0.1, 99.0)
+    assert words.is_open(0.0, 2.0)

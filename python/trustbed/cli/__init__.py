@@ -156,9 +156,11 @@ def _verb(verb: str, rest: list[str]) -> int:
 
 def _help(module: ModuleType, words: Sequence[str]) -> str:
     """The page of a verb, or of one of its actions (``trustbed campaign run --help``)."""
-    actions: Mapping[str, ModuleType] = getattr(module, "ACTIONS", {})
-    action = next((word for word in words if word in actions), None)
-    page: str = (module if action is None else actions[action]).parser().format_help()
+    actions: Mapping[str, ModuleType] | Sequence[str] = getattr(module, "ACTIONS", {})
+    # Actions that are no more than words share the page of their verb.
+    own = actions if isinstance(actions, Mapping) else {}
+    action = next((word for word in words if word in own), None)
+    page: str = (module if action is None else own[action]).parser().format_help()
     return page
 
 

@@ -48,6 +48,11 @@ def percent(share: float | None) -> str:
     return _cell(units.percent_words(share))
 
 
+def is_open(low: float, high: float) -> bool:
+    """Whether an interval of a ratio is so wide that it says nothing: by more than 1,000 times."""
+    return high > 1000 * low
+
+
 def duration(seconds: float | None) -> str:
     """A length of time in the unit that fits.
 

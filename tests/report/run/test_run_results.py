@@ -156,10 +156,11 @@ def test_a_throughput_is_slower_when_it_is_less(bench: Bench) -> None:
     assert [(point["share"], point["ratio"]) for point in found["slowdown"]] == [
         (None, pytest.approx(19 / 7))
     ]
-    # Round by round it is 2 and 4 times slower: the interval of two values is 3 ± 12.706 · √2 / √2.
-    assert found["slowdown"][0]["high"] - found["slowdown"][0]["ratio"] == pytest.approx(
-        12.7062, rel=1e-4
-    )
+    # Round by round it is 2 and 4 times slower: of their logarithms to base 2 the interval is
+    # 1.5 ± 12.706 · (1 / √2) / √2.
+    point = found["slowdown"][0]
+    assert point["high"] / point["ratio"] == pytest.approx(2 ** (12.7062 / 2), rel=1e-3)
+    assert point["ratio"] / point["low"] == pytest.approx(2 ** (12.7062 / 2), rel=1e-3)
 
 
 def test_connections_of_a_bulk_transfer_are_summed_and_directions_are_not(bench: Bench) -> None:

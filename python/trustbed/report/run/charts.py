@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trustbed.report import words
 from trustbed.report.burst.chart_axes import in_colours
 from trustbed.report.charts.drawing import (
     RATE_LABEL,
@@ -57,6 +58,14 @@ _CELLS = {
 _TIMES_LABEL = "format(datum.value, '~r') + ' ×'"
 
 
+def _ends(point: Slowdown) -> Json:
+    """The interval; none where it says nothing, since it would hide every other one."""
+    low, high = point.low, point.high
+    if low is None or high is None or words.is_open(low, high):
+        return {"low": point.ratio, "high": point.ratio}
+    return {"low": low, "high": high}
+
+
 def slowdown(cells: Sequence[tuple[str, Sequence[Slowdown]]]) -> Spec:
     """Slowdown per cell at its quantiles, with intervals.
 
@@ -69,8 +78,7 @@ def slowdown(cells: Sequence[tuple[str, Sequence[Slowdown]]]) -> Spec:
             "cell": label,
             "word": QUANTILES[point.share],
             "ratio": point.ratio,
-            "low": point.low if point.low is not None else point.ratio,
-            "high": point.high if point.high is not None else point.ratio,
+            **_ends(point),
         }
         for label, points in cells
         for point in points

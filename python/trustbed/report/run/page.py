@@ -247,7 +247,7 @@ def _factor(point: Slowdown) -> Cell:
     return Cell(
         times(point.ratio),
         point.ratio,
-        span(point.low, point.high, run_words.factor) + within,
+        run_words.factor_span(point.low, point.high) + within,
     )
 
 

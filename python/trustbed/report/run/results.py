@@ -3,7 +3,8 @@
 Requests of one repetition share its conditions, so an interval takes one value of every repetition
 and Student's t: its width is that of the mean of these values, and it lies around the estimate from
 all requests together (independent replications; A. M. Law, *Simulation Modeling and Analysis*,
-9.4). For a single repetition the interval is from its own requests (order statistics,
+9.4). That of a ratio is found on logarithms: half and double are equally far from 1, and none ends
+below 0. For a single repetition the interval is from its own requests (order statistics,
 bootstrap), which does not cover the variation between repetitions: the ``basis`` of every interval
 states which of the two it is.
 
@@ -50,6 +51,9 @@ STEPS = 300
 
 ROUNDS = 2_000
 """Rounds of the bootstrap, fifty of which lie beyond each end of an interval."""
+
+_LARGEST = 700.0
+"""The largest logarithm whose power is a number."""
 
 Found = tuple[Repetition, Measured]
 
@@ -187,6 +191,20 @@ def _interval(
     return Interval(value - reach, value + reach, over.method), "repetitions"
 
 
+def _ratio_interval(
+    ratio: float | None, each: Sequence[float | None], within: Callable[[], Interval | None]
+) -> tuple[Interval | None, str | None]:
+    """The same around a ratio, on logarithms: a factor as far up as down."""
+    logs = [math.log(one) for one in each if one]
+    if not ratio or len(logs) < 2:
+        return _interval(ratio, each, within)
+    interval, basis = _interval(math.log(ratio), logs, within)
+    if interval is None:
+        return None, None
+    low, high = (math.exp(min(end, _LARGEST)) for end in (interval.low, interval.high))
+    return Interval(low, high, interval.method), basis
+
+
 def _ends(interval: Interval | None) -> tuple[float | None, float | None]:
     return (None, None) if interval is None else (interval.low, interval.high)
 
@@ -217,7 +235,7 @@ def _against(
             for one, responses in each
         ]
         ratio = slowdown(seconds, quiet, share)
-        interval, basis = _interval(ratio, ratios, _within(seconds, share, quiet, seed))
+        interval, basis = _ratio_interval(ratio, ratios, _within(seconds, share, quiet, seed))
         rows.append(_slowdown(share, ratio, interval, basis))
     grown = increases(seconds, quiet)
     flags = {"noisy_baseline": noisy(quiet), "short_baseline": len(quiet) < BASELINE_REQUESTS}
@@ -365,5 +383,5 @@ def _slower(
         if value and (base := rounds.get(number) or overall)
     ]
     ratio = slower(middle, overall) if middle and overall else None
-    interval, basis = _interval(ratio, ratios, lambda: None)
+    interval, basis = _ratio_interval(ratio, ratios, lambda: None)
     return _slowdown(share, ratio, interval, basis)

@@ -15,7 +15,7 @@ from trustbed.report.run import playouts
 from trustbed.report.run import words as run_words
 from trustbed.report.run.factors import groups, shared, short
 from trustbed.report.run.records import CellResults, RunModel, WorkloadResult
-from trustbed.report.run.words import Found, factor, span, times
+from trustbed.report.run.words import Found, factor_span, span, times
 from trustbed.report.text import PLAIN, fitted, joined, table, wrapped
 from trustbed.report.text import WIDEST as WIDEST
 
@@ -145,7 +145,7 @@ def _cells(cell: CellResults, one: WorkloadResult, compared: bool) -> list[str]:
         found += (
             ["", ""]
             if point is None
-            else [times(point.ratio), _short(point.low, point.high, factor)]
+            else [times(point.ratio), factor_span(point.low, point.high).replace(" to ", "–")]
         )
     return found
 

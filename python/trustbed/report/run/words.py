@@ -68,6 +68,13 @@ def span(low: float | None, high: float | None, shape: Callable[[float | None], 
     return "" if low is None or high is None or low == high else f"{shape(low)} to {shape(high)}"
 
 
+def factor_span(low: float | None, high: float | None) -> str:
+    """An interval of a ratio; ``open`` where it takes more repetitions to say anything."""
+    if low is not None and high is not None and words.is_open(low, high):
+        return "open"
+    return span(low, high, factor)
+
+
 def middle(workload: WorkloadResult) -> tuple[float | None, str]:
     """The one number that represents a workload's result, and its text."""
     value = workload.middle.value
@@ -180,7 +187,7 @@ def assurance(model: RunModel) -> str:
         if workload.measure
     ]
     worst = _worst(found)
-    if worst is None or worst[0] < _SMALL or worst[3].low is None:
+    if worst is None or worst[0] < _SMALL or worst[3].low is None or worst[3].high is None:
         return ""
     _, _, workload, point = worst
     between = f"with 95 % confidence between {factor(point.low)} and {factor(point.high)} times"
@@ -190,7 +197,10 @@ def assurance(model: RunModel) -> str:
             "known."
         )
     quiet = "the median" if point.share == 0.5 else "the mean"
-    return f"That is {quiet} over {words.counted(workload.repetitions, 'repetition')}, {between}."
+    over = f"That is {quiet} over {words.counted(workload.repetitions, 'repetition')}"
+    if words.is_open(point.low, point.high):
+        return f"{over}, which differ too much to say how certain it is: more of them would tell."
+    return f"{over}, {between}."
 
 
 def _ranged(found: Sequence[Found]) -> str:

@@ -19,8 +19,6 @@ QUESTIONS = (
     ("way", "By the queue, or by losses?"),
 )
 """The questions that a study answers, by the names of their answers."""
-_OPEN = 1000.0
-"""An interval whose ends differ by more than this factor says nothing."""
 
 
 def said(found: Sensitivity) -> list[tuple[str, Said]]:
@@ -54,7 +52,7 @@ def ratio(found: Ratio | None) -> str:
         return "–"
     if found.low is None or found.high is None:
         return f"{number(found.value)} ×"
-    if found.high > _OPEN * found.low:
+    if words.is_open(found.low, found.high):
         return f"{number(found.value)} × (open)"
     return f"{number(found.value)} × ({number(found.low)}–{number(found.high)})"
 
