@@ -16,6 +16,8 @@ pub struct HostClock {
     first: Option<(u32, Ns)>,
     last: Option<(u32, Ns)>,
     newest: Option<u32>,
+    /// Ticks from the first packet to the last; a fine clock's stamps wrap within the hour.
+    ticks: i64,
     /// Smallest time of the capture's clock beyond the host's since the first packet.
     least: f64,
     /// The tick by which that is.
@@ -45,6 +47,7 @@ impl HostClock {
     #[inline]
     pub fn on_packet(&mut self, tsval: u32, now: Ns) {
         self.first.get_or_insert((tsval, now));
+        self.ticks = self.ticks_at(tsval);
         self.last = Some((tsval, now));
         if !self.is_older(tsval) {
             self.newest = Some(tsval);
@@ -59,17 +62,30 @@ impl HostClock {
     /// How long data stamped `tsval` have been under way to the capture beyond the least, in
     /// nanoseconds, less one tick, since that is how exactly the stamp is known. 0 while the tick
     /// is unknown or too coarse.
+    ///
+    /// `echoed`: how long ago the acknowledgement passed the capture whose stamp they echo. They
+    /// were stamped after it, so that the lag is no longer. A clock that runs slower than the
+    /// capture's, a step of the capture's, or a paused machine would else be a queue for good.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "nanoseconds")]
-    pub fn lag(&mut self, tsval: u32, now: Ns) -> i64 {
-        let (Some((first, then)), Some(tick)) = (self.first, self.fine_tick()) else { return 0 };
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        reason = "nanoseconds and ticks"
+    )]
+    pub fn lag(&mut self, tsval: u32, now: Ns, echoed: Option<Span>) -> i64 {
+        let (Some((_, then)), Some(tick)) = (self.first, self.fine_tick()) else { return 0 };
         if tick.total_cmp(&self.by).is_ne() {
             (self.by, self.least) = (tick, 0.0);
         }
-        let own = f64::from(tsval.wrapping_sub(first).cast_signed()) * tick;
-        let beyond = (now - then).as_f64() - own;
-        self.least = self.least.min(beyond);
+        let beyond = (now - then).as_f64() - self.ticks_at(tsval) as f64 * tick;
+        let most = echoed.map_or(f64::INFINITY, Span::as_f64);
+        self.least = self.least.min(beyond).max(beyond - tick - most);
         ((beyond - self.least - tick).max(0.0) as i64).min(FAR)
+    }
+
+    fn ticks_at(&self, tsval: u32) -> i64 {
+        let since = self.last.map_or(0, |(last, _)| tsval.wrapping_sub(last).cast_signed());
+        self.ticks + i64::from(since)
     }
 
     /// Nanoseconds per tick, where it is one in use and not coarse: a queue that grew stretches the
@@ -90,9 +106,10 @@ impl HostClock {
         self.tick
     }
 
+    #[expect(clippy::cast_precision_loss, reason = "ticks of hours")]
     fn estimate(&self) -> Option<f64> {
-        let ((first, then), (last, now)) = (self.first?, self.last?);
-        let ticks = f64::from(last.wrapping_sub(first));
+        let ((_, then), (_, now)) = (self.first?, self.last?);
+        let ticks = self.ticks as f64;
         let passed = now - then;
         if passed < SPAN || ticks < 8.0 {
             return None;

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 
 use trustbed_units::{Ns, Span};
 
-use crate::{Arrival, Budget, Departure, SenderView, Sent, Turn};
+use crate::{Arrival, Budget, Departure, SenderView, Sent, Turn, Window};
 
 /// The smallest time to the sender and back within the last second, or the last eight of them: a
 /// route may change, and a queue of acknowledgements stand.
@@ -126,10 +126,10 @@ impl Elsewhere {
     }
 
     /// A view that begins with what is known of the connection.
-    pub fn new(una: i64, window: u32, snd_max: i64) -> Self {
+    pub fn new(una: i64, window: u32, offered: Window, snd_max: i64) -> Self {
         Self {
             view: SenderView::new(una, window, snd_max),
-            budget: Budget::new(una, window, snd_max),
+            budget: Budget::new(una, offered, snd_max),
             waiting: VecDeque::new(),
             arriving: VecDeque::new(),
             asking: 0,

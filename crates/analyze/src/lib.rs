@@ -56,6 +56,7 @@ pub use over_time::TimeWeighted;
 pub use packet_pairs::PacketPairs;
 pub use phases::{
     Account, Afar, Arrival, Budget, Change, Departure, Level, Phase, STATES, Sending, State, Whole,
+    Window,
 };
 pub use policing::{Policed, Policing, RoundTrips};
 pub use profile::{Bend, Floor, FloorStep, Profile};

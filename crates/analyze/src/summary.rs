@@ -112,7 +112,7 @@ impl TransferRow {
             mss,
             packet_bytes: mss + u32::from(transfer.headers),
             window_scale: peer.seen.window.then_some(peer.shift),
-            window_estimated: !peer.seen.scale_known && peer.shift > 0,
+            window_estimated: peer.seen.window && !peer.seen.scale_known,
             timestamps: stream.seen.timestamps,
             sack: stream.seen.sack && peer.seen.sack,
             multipath: stream.seen.multipath && peer.seen.multipath,

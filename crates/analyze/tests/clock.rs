@@ -1,7 +1,7 @@
 //! A host's clock as its timestamps show it.
 
 use trustbed_analyze::HostClock;
-use trustbed_units::Ns;
+use trustbed_units::{Ns, Span};
 
 const MS: i64 = 1_000_000;
 
@@ -50,10 +50,41 @@ fn a_queue_that_grew_at_first_does_not_stay_in_the_lag() {
             _ => 0,
         };
         let (tsval, now) = (u32::try_from(sent / MS).unwrap_or(0), Ns(sent + queue));
-        lags.push((n, clock.lag(tsval, now), queue));
+        lags.push((n, clock.lag(tsval, now, None), queue));
         clock.on_packet(tsval, now);
     }
     for (n, lag, queue) in lags.into_iter().filter(|&(n, ..)| n > 350) {
         assert!((lag - queue).abs() <= 2 * MS, "packet {n}: {lag} for a queue of {queue}");
     }
+}
+
+#[test]
+fn a_clock_that_runs_slower_than_the_capture_s_is_no_queue() {
+    // 100 ms in a million are 10 s in a day: 30 ms after five minutes. Data echo what passed the
+    // capture 2 ms before.
+    let mut clock = HostClock::default();
+    let mut lag = 0;
+    for n in 0..30_000_i64 {
+        let now = n * 10 * MS;
+        let own = now - now / 10_000;
+        let tsval = u32::try_from(own / MS).unwrap_or(0);
+        clock.on_packet(tsval, Ns(now));
+        lag = clock.lag(tsval, Ns(now), Some(Span(2 * MS)));
+    }
+    assert!(lag <= 2 * MS, "{lag}");
+    assert!(clock.lag(300_000, Ns(300_030 * MS), None) <= 3 * MS);
+}
+
+#[test]
+fn stamps_of_microseconds_wrap_within_the_hour() {
+    let mut clock = HostClock::default();
+    let mut lag = 0;
+    for n in 0..8_000_i64 {
+        let now = n * 1_000 * MS;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it wraps")]
+        let tsval = (now / 1_000) as u32;
+        lag = lag.max(clock.lag(tsval, Ns(now), None));
+        clock.on_packet(tsval, Ns(now));
+    }
+    assert_eq!((lag, clock.tick()), (0, Some(1_000.0)));
 }

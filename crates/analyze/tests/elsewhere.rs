@@ -1,6 +1,6 @@
 //! The sender's view from a capture that is not beside it: acknowledgements arrive late.
 
-use trustbed_analyze::{Category, Elsewhere, Sent};
+use trustbed_analyze::{Category, Elsewhere, Sent, Window};
 use trustbed_units::{Ns, Span};
 
 const MS: i64 = 1_000_000;
@@ -19,7 +19,7 @@ fn sent(at: i64, end: i64) -> Sent {
 
 #[test]
 fn an_acknowledgement_reaches_the_sender_after_a_round_trip() {
-    let mut far = Elsewhere::new(0, 10_000, 0);
+    let mut far = Elsewhere::new(0, 10_000, Window::Known(10_000), 0);
     let rtt = Span(20 * MS);
     assert_eq!(far.on_data(&sent(0, 1000), rtt, false), None);
     far.on_ack(Ns(MS), 1000, 10_000, false);
@@ -33,7 +33,7 @@ fn an_acknowledgement_reaches_the_sender_after_a_round_trip() {
 
 #[test]
 fn what_is_still_in_transit_is_no_reception() {
-    let mut far = Elsewhere::new(0, 10_000, 0);
+    let mut far = Elsewhere::new(0, 10_000, Window::Known(10_000), 0);
     let rtt = Span(20 * MS);
     far.on_data(&sent(0, 1000), rtt, false);
     far.on_ack(Ns(10 * MS), 1000, 10_000, false);
@@ -48,7 +48,7 @@ fn what_is_still_in_transit_is_no_reception() {
 
 #[test]
 fn a_pause_that_the_network_explains_is_no_spacing() {
-    let mut far = Elsewhere::new(0, 10_000, 0);
+    let mut far = Elsewhere::new(0, 10_000, Window::Known(10_000), 0);
     far.on_data(&sent(0, 1000), Span(0), false);
     far.on_ack(Ns(MS), 1000, 10_000, false);
     let held = Sent { held_by_network: true, ..sent(200 * MS, 2000) };
@@ -61,7 +61,7 @@ fn a_pause_that_the_network_explains_is_no_spacing() {
 
 #[test]
 fn nothing_crosses_a_step_of_the_clock() {
-    let mut far = Elsewhere::new(0, 10_000, 0);
+    let mut far = Elsewhere::new(0, 10_000, Window::Known(10_000), 0);
     far.on_data(&sent(0, 1000), Span(0), false);
     far.on_ack(Ns(MS), 1000, 10_000, false);
     far.on_clock_step();

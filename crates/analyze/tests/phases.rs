@@ -2,7 +2,9 @@
 #![expect(clippy::cast_precision_loss, reason = "nanoseconds of a test")]
 
 use proptest::prelude::*;
-use trustbed_analyze::{Account, Arrival, Budget, Departure, STATES, Sending, State, Whole};
+use trustbed_analyze::{
+    Account, Arrival, Budget, Departure, STATES, Sending, State, Whole, Window,
+};
 
 const MS: i64 = 1_000_000;
 const MSS: u32 = 1000;
@@ -17,7 +19,10 @@ struct Paced {
 
 impl Paced {
     fn new(window: i64) -> Self {
-        let window = u32::try_from(window).unwrap_or(u32::MAX);
+        Self::of(Window::Known(u32::try_from(window).unwrap_or(u32::MAX)))
+    }
+
+    fn of(window: Window) -> Self {
         Self { budget: Budget::new(0, window, 0), now: 0, high: 0 }
     }
 
@@ -104,6 +109,48 @@ fn silences_with_acknowledgements_unanswered_are_the_senders() {
     assert_eq!(account.times[State::IdleSender.index()], 25 * 50 * MS, "{:?}", account.times);
     assert_eq!(account.idle.0, 25);
     assert_eq!(account.idle.1, 50 * MS);
+}
+
+#[test]
+fn a_request_that_acknowledges_the_answer_was_waited_for() {
+    // The client asks again 300 ms after each answer, and acknowledges it with nothing before.
+    let mut paced = Paced::new(100_000);
+    paced.sends(900);
+    for _ in 0..20 {
+        paced.now += RTT + 300 * MS;
+        paced.acknowledged(paced.high, 65_000, true);
+        paced.sends(900);
+    }
+    paced.now += RTT;
+    paced.acknowledged(paced.high, 65_000, false);
+    let account = paced.account();
+    assert_eq!(account.times[State::Peer.index()], 20 * 300 * MS, "{:?}", account.times);
+}
+
+#[test]
+fn a_window_of_unknown_scale_limits_nothing_that_can_be_told() {
+    // 501 in the header is 64,128 bytes with the scale that was agreed before the capture.
+    let mut paced = Paced::of(Window::Estimated);
+    for _ in 0..20 {
+        paced.sends(400);
+        paced.now += RTT;
+        paced.acknowledged(paced.high, 501, true);
+        paced.now += 10 * MS;
+    }
+    let account = paced.account();
+    for state in [State::ZeroWindow, State::ReceiverWindow, State::Window] {
+        assert_eq!(account.times[state.index()], 0, "{state:?}: {:?}", account.times);
+    }
+    // A window of 0 is one at any scale.
+    let mut paced = Paced::of(Window::Estimated);
+    for _ in 0..20 {
+        paced.sends(400);
+        paced.now += RTT;
+        paced.acknowledged(paced.high, 0, false);
+        paced.now += 100 * MS;
+        paced.acknowledged(paced.high, 501, false);
+    }
+    assert!(share(&paced.account(), State::ZeroWindow) > 0.5);
 }
 
 #[test]

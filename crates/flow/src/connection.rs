@@ -408,7 +408,7 @@ impl<T> Connection<T> {
         observer: &mut O,
     ) {
         self.last = packet.ts;
-        let duplicate = self.streams[direction].is_duplicate(packet);
+        let duplicate = self.streams[direction].is_duplicate(packet, options);
         if duplicate {
             self.streams[direction].counters.capture_duplicates += 1;
             if observer.removes_duplicates() {
@@ -671,6 +671,10 @@ fn ack_event(
         data: packet.payload > 0,
         tsval: packet.bits.any(Bits::TIMESTAMP).then_some(packet.tsval),
         tsecr: packet.bits.any(Bits::TIMESTAMP).then_some(packet.tsecr),
-        marked: packet.flags.any(TcpFlags::ECE) && !packet.flags.any(TcpFlags::SYN),
+        // Accurate ECN counts in the same bits (RFC 9768): they are marks only where the classic
+        // kind was agreed.
+        marked: packet.flags.any(TcpFlags::ECE)
+            && !packet.flags.any(TcpFlags::SYN)
+            && (data.seen.ecn || receiver.seen.ecn),
     }
 }

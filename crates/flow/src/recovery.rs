@@ -28,8 +28,9 @@ pub(crate) struct Hole {
     pub(crate) end: i64,
     /// When the hole appeared.
     pub(crate) since: Ns,
-    /// `TSval` of the segment that opened it.
-    pub(crate) tsval: u32,
+    /// `TSval` of the segment that opened it; none if an acknowledgement did, whose clock is the
+    /// receiver's.
+    pub(crate) tsval: Option<u32>,
     /// It was sent before the capture held anything of the sender: unknown, not missing.
     pub(crate) before: bool,
 }

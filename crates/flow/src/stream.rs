@@ -93,6 +93,8 @@ pub struct Seen {
     pub syn_ack: bool,
     /// Its SYN permitted SACK.
     pub sack: bool,
+    /// Its SYN-ACK agreed to classic ECN (RFC 3168): ECE without CWR.
+    pub ecn: bool,
     /// Its SYN carried `MP_CAPABLE` or `MP_JOIN`, or a later segment of it DSS: where both sides
     /// did, the connection is a subflow of Multipath TCP (RFC 8684).
     pub multipath: bool,
@@ -226,11 +228,11 @@ impl Stream {
         clippy::cast_sign_loss,
         reason = "fingerprints and microseconds modulo 2³²"
     )]
-    pub(crate) fn is_duplicate(&mut self, packet: &Packet) -> bool {
+    pub(crate) fn is_duplicate(&mut self, packet: &Packet, options: Option<&Options>) -> bool {
         if packet.ip_id == 0 && packet.flags.any(TcpFlags::RST) {
             return false;
         }
-        let fingerprint = fingerprint(packet);
+        let fingerprint = fingerprint(packet, options);
         let micros = (packet.ts.0 >> 10) as u32;
         if self.counters.packets > 0
             && self.fingerprints.iter().any(|&(known, t)| {
@@ -250,6 +252,9 @@ impl Stream {
         (self.seen.sequence, self.seen.number) = (true, true);
         self.seen.syn = true;
         self.seen.syn_ack = packet.flags.any(TcpFlags::ACK);
+        self.seen.ecn = self.seen.syn_ack
+            && packet.flags.any(TcpFlags::ECE)
+            && !packet.flags.any(TcpFlags::CWR);
         (self.snd_max, self.una, self.lowest) = (0, 0, 0);
         // The window of a SYN is never scaled and counts in no statistic, but it holds until the
         // next packet.
@@ -401,18 +406,23 @@ impl Stream {
     }
 }
 
-/// Bytes that are missing since `packet`.
+/// Bytes that are missing since `packet` of their sender.
 fn hole(start: i64, end: i64, packet: &Packet) -> Hole {
-    Hole { start, end, since: packet.ts, tsval: packet.tsval, before: false }
+    let tsval = packet.bits.any(Bits::TIMESTAMP).then_some(packet.tsval);
+    Hole { start, end, since: packet.ts, tsval, before: false }
 }
 
-/// Sequence, acknowledgement, length, flags, timestamp, IP identification and checksum of a packet,
-/// mixed to 32 bits: enough to know it again among the last four of its direction.
+/// Sequence, acknowledgement, length, flags, window, timestamp, IP identification, checksum and the
+/// first SACK block of a packet (a checksum that the card will compute is none yet), mixed to 32
+/// bits: enough to know it again among the last four of its direction.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "the two halves are mixed")]
-fn fingerprint(packet: &Packet) -> u32 {
+fn fingerprint(packet: &Packet, options: Option<&Options>) -> u32 {
+    let (left, right) = options.filter(|one| one.sack_count > 0).map_or((0, 0), |one| one.sack[0]);
     let numbers = (u64::from(packet.seq) << 32 | u64::from(packet.ack))
-        ^ (u64::from(packet.payload) << 16 | u64::from(packet.flags.0));
+        ^ (u64::from(packet.payload) << 16 | u64::from(packet.flags.0))
+        ^ (u64::from(left) << 32 | u64::from(right)).rotate_left(17)
+        ^ u64::from(packet.window) << 40;
     let rest =
         u64::from(packet.tsval) << 32 | u64::from(packet.ip_id) << 16 | u64::from(packet.checksum);
     let mixed =

@@ -358,13 +358,15 @@ fn a_packet_captured_twice_is_counted_and_on_request_removed() {
 #[test]
 fn what_differs_is_no_duplicate() {
     type Change = fn(Made) -> Made;
-    let changes: [(&str, Change); 7] = [
+    let changes: [(&str, Change); 9] = [
         ("sequence number", |m| m.seq(1)),
         ("acknowledgement", |m| m.ack(1)),
         ("length", |m| m.data(999)),
         ("flags", |m| m.flags(ACK | TcpFlags::PSH)),
         ("timestamp", |m| m.clock(6, 6)),
         ("identification", |m| m.ip_id(8)),
+        ("window", |m| m.window(59_999)),
+        ("SACK block", |m| m.sack(&[(2000, 3000)])),
         ("checksum", |mut m| {
             m.packet.checksum = 1;
             m

@@ -902,3 +902,37 @@ fn a_fragmented_segment_is_reported_and_not_timed() {
     assert!(seen.client().seen.fragmented);
     assert!(seen.samples().is_empty());
 }
+
+#[test]
+fn an_acknowledgement_captured_before_its_data_makes_them_no_loss() {
+    // The receiver's clock is behind the sender's or ahead of it: it says nothing about data.
+    for (server, client) in [(100, 3_000_000), (3_000_000, 100)] {
+        let mut trace = Trace::open();
+        let ends = trace.ends;
+        trace
+            .push(ends.server(20 * MS).ack(1000).clock(server, client))
+            .push(ends.client(20 * MS + 50).data(1000).clock(client, server - 1));
+        let seen = record(&trace.batch());
+        assert_eq!(seen.labels(), ["fill/reordered"], "clocks {server} and {client}");
+    }
+}
+
+#[test]
+fn congestion_is_marked_where_classic_ecn_was_agreed() {
+    let echoes = TcpFlags::ECE;
+    let opened = TcpFlags::SYN | TcpFlags::ACK;
+    // The handshake of Accurate ECN answers with other bits, and counts in them from then on.
+    for (agreed, expected) in
+        [(echoes, true), (0, false), (TcpFlags::CWR, false), (echoes | TcpFlags::CWR, false)]
+    {
+        let mut trace = Trace::empty();
+        let ends = trace.ends;
+        trace
+            .push(ends.syn(0).flags(TcpFlags::SYN | TcpFlags::ECE | TcpFlags::CWR))
+            .push(ends.syn_ack(10 * MS).flags(opened | agreed))
+            .sends(20 * MS, 0, 1000)
+            .push(ends.server(30 * MS).ack(1000).flags(ACK | echoes));
+        let acks = record(&trace.batch()).acks(0);
+        assert_eq!(acks.last().map(|ack| ack.marked), Some(expected), "flags {agreed:#x}");
+    }
+}

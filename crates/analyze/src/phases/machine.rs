@@ -1,6 +1,8 @@
 //! The machine that cuts a transfer's time into pieces, in the order in which its sender saw
 //! things.
 
+use trustbed_flow::Stream;
+
 use super::changes::Changes;
 use super::pieces::{Kind, Measured, Pieces};
 use super::train::Train;
@@ -114,12 +116,30 @@ pub struct Level {
     pub delay: Option<i64>,
 }
 
+/// The receiver's window, as far as a capture knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Window {
+    /// In bytes.
+    Known(u32),
+    /// Estimated: its scale was agreed before the capture began, or nothing came from the receiver.
+    Estimated,
+}
+
+impl Window {
+    /// What `receiver` offers before it acknowledges.
+    pub(crate) fn of(receiver: &Stream) -> Self {
+        if receiver.seen.scale_known { Self::Known(receiver.window) } else { Self::Estimated }
+    }
+}
+
 /// The pieces of one transfer.
 #[derive(Debug, Clone, Default)]
 pub struct Budget {
     una: i64,
     high: i64,
     window: u32,
+    /// The window's scale is not known: only a window of 0 is.
+    estimated: bool,
     largest: u32,
     /// Smallest window since the last departure that left no room.
     narrowest: u32,
@@ -210,9 +230,13 @@ impl Budget {
     }
 
     /// What was known when the first data left.
-    pub fn new(una: i64, window: u32, high: i64) -> Self {
-        // The handshake's window is offered before the receiver knows what it will take.
-        Self { una, high, window, round_end: high, ..Self::default() }
+    pub fn new(una: i64, window: Window, high: i64) -> Self {
+        let (window, estimated) = match window {
+            // The handshake's window is offered before the receiver knows what it will take.
+            Window::Known(bytes) => (bytes, false),
+            Window::Estimated => (u32::MAX, true),
+        };
+        Self { una, high, window, estimated, round_end: high, ..Self::default() }
     }
 
     /// Data left the sender.
@@ -269,7 +293,8 @@ impl Budget {
         if let Some(all) = self.all_acknowledged.filter(|all| *all <= at) {
             let tolerances = (tolerance, self.patience(departure));
             let any = (i64::MAX, i64::MAX);
-            self.after_all(at, all, if departure.prompted { any } else { tolerances });
+            let tolerances = if departure.prompted { any } else { tolerances };
+            self.after_all(at, all, tolerances, departure.base);
         } else if silent && self.short {
             let released = self.was_released(at, departure.mss);
             self.settle(at, if released { Kind::Clocked } else { Kind::IdleApplication });
@@ -320,8 +345,17 @@ impl Budget {
     }
 
     /// Everything was acknowledged before these data left.
-    fn after_all(&mut self, at: i64, all: i64, (tolerance, patience): (i64, i64)) {
-        if let Some((_, last)) = self.peer {
+    fn after_all(
+        &mut self,
+        at: i64,
+        all: i64,
+        (tolerance, patience): (i64, i64),
+        base: Option<i64>,
+    ) {
+        if let Some((first, last)) = self.peer {
+            // An answer that acknowledges everything itself came when its sender had one.
+            let waited = self.until.zip(base).filter(|_| first <= all);
+            let all = waited.map_or(all, |(until, base)| all.min(until.saturating_add(base)));
             self.settle(all.min(last), Kind::Clocked);
             self.settle(last.min(at), if last > all { Kind::Peer } else { Kind::Clocked });
             let asked = last.max(all).min(at);
@@ -427,11 +461,13 @@ impl Budget {
         if self.una >= self.high {
             self.all_acknowledged.get_or_insert(at);
         }
-        if let Some(delay) = arrival.delay {
+        // What an answer acknowledges with it may have waited for the answer.
+        let delay = arrival.delay.filter(|_| !arrival.data || self.una < self.high);
+        if let Some(delay) = delay {
             self.delay(delay);
         }
         if advanced > 0 {
-            let sent = arrival.sent.zip(arrival.delay);
+            let sent = arrival.sent.zip(delay);
             self.train(at, sent, mss);
         }
         if self.recovery.is_some_and(|recovery| self.una >= recovery) {
@@ -478,6 +514,7 @@ impl Budget {
             una: kept.una,
             high: kept.high,
             window: kept.window,
+            estimated: kept.estimated,
             largest: kept.largest,
             pieces: kept.pieces,
             capacity: kept.capacity,
@@ -499,8 +536,10 @@ impl Budget {
 
     /// What a full window means.
     fn full(&self) -> Kind {
-        if self.narrowest < CLOSED {
+        if self.narrowest < CLOSED && (self.narrowest == 0 || !self.estimated) {
             Kind::ZeroWindow
+        } else if self.estimated {
+            Kind::Unknown
         } else if f64::from(self.narrowest) < SHRUNK * f64::from(self.largest) {
             Kind::ReceiverWindow
         } else {

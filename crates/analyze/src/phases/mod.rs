@@ -24,5 +24,5 @@ mod train;
 
 pub use account::{Account, Phase, Whole};
 pub use changes::Change;
-pub use machine::{Afar, Arrival, Budget, Departure, Level, Sending};
+pub use machine::{Afar, Arrival, Budget, Departure, Level, Sending, Window};
 pub use state::{STATES, State};

@@ -17,7 +17,7 @@ use crate::window::WindowTime;
 use crate::{
     AckSilences, AcksHeld, Afar, Answers, Arrival, At, Bucket, Budget, Delivery, Departure,
     Distribution, Elsewhere, Exchanges, HostClock, Options, Outstanding, PacketPairs, Passing,
-    Policing, Profile, Recent, Rto, SenderView, Sending, Sent, Step,
+    Policing, Profile, Recent, Rto, SenderView, Sending, Sent, Step, Window,
 };
 
 /// A delayed acknowledgement may be in a sample this much above the smallest one (RFC 1122 allows
@@ -137,7 +137,7 @@ impl Transfer {
             bucket: Bucket::default(),
             policing: Policing::default(),
             budget: (!options.at.is_some_and(At::is_away))
-                .then(|| Budget::new(stream.una, peer.window, segment.start)),
+                .then(|| Budget::new(stream.una, Window::of(peer), segment.start)),
             exchanges: Exchanges::default(),
             packet_pairs: options.packet_pairs.then(Box::default),
             repaired: None,
@@ -290,7 +290,7 @@ impl Transfer {
         };
         let in_recovery = self.losses.in_recovery(stream.una);
         let turn = self.near.on_send(&sent, in_recovery);
-        let departure = self.departure(sight, segment);
+        let departure = self.departure(sight, segment, echoed);
         if let Some(budget) = self.budget.as_mut().filter(|_| !self.brief) {
             budget.on_departure(&departure);
         }
@@ -314,8 +314,13 @@ impl Transfer {
     /// The segment as its sender sent it: data that waited between the sender's stack and the
     /// capture, by the sender's own clock, left that much earlier.
     #[inline]
-    fn departure(&mut self, sight: &Sight<'_>, segment: &Segment) -> Departure {
-        self.lag = segment.tsval.map_or(0, |tsval| self.clock.lag(tsval, segment.now));
+    fn departure(
+        &mut self,
+        sight: &Sight<'_>,
+        segment: &Segment,
+        echoed: Option<Span>,
+    ) -> Departure {
+        self.lag = segment.tsval.map_or(0, |tsval| self.clock.lag(tsval, segment.now, echoed));
         self.acks_held.on_data(segment.now, self.lag);
         let sending = match (segment.class, segment.cause) {
             (Class::Retransmission, Cause::Spurious) if segment.end() <= sight.stream.una => {
@@ -424,9 +429,9 @@ impl Transfer {
         }
         let stream = sight.stream;
         let start = segment.start;
-        let far = self
-            .far
-            .get_or_insert_with(|| Box::new(Elsewhere::new(stream.una, sight.peer.window, start)));
+        let far = self.far.get_or_insert_with(|| {
+            Box::new(Elsewhere::new(stream.una, sight.peer.window, Window::of(sight.peer), start))
+        });
         sent.rtt_base = self.echo.min().map(Span);
         far.on_data(&sent, rtt, in_recovery);
         if self.brief {

@@ -8,6 +8,7 @@ use trustbed_units::{Ns, Span};
 use trustbed_wire::{Options, Packet, TcpFlags};
 
 use super::{AT_ONCE, Stream, WILD, hole};
+use crate::recovery::Hole;
 
 /// Whether an acknowledgement allowed a round-trip sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,7 +132,7 @@ impl Stream {
                 // The byte of a window probe was taken after all.
                 self.counters.unique += 1;
             } else {
-                self.open_hole(hole(self.snd_max, to, packet));
+                self.open_hole(Hole { tsval: None, ..hole(self.snd_max, to, packet) });
             }
             self.snd_max = to;
             self.seen.probe = false;

@@ -82,7 +82,10 @@ impl Stream {
         let evidence = (start <= self.una && self.duplicates >= 3)
             || recovery.sacked.bytes_above(end) > 2 * i64::from(self.mss());
         let newer = packet.bits.any(Bits::TIMESTAMP)
-            && Seq(packet.tsval).unwrap_near(i64::from(hole.tsval)) > i64::from(hole.tsval);
+            && hole
+                .tsval
+                .map(i64::from)
+                .is_some_and(|since| Seq(packet.tsval).unwrap_near(since) > since);
         if packet.ts - hole.since < limit && !evidence && !newer {
             Cause::Reordered
         } else {
