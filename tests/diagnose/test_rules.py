@@ -237,7 +237,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "packets_overtook": (
         {**REPAIRING, "late_segments": 3, "data_segments": 1000, "loss": 0.002},
         {"late_segments": 2},
-        "path_was_full_of_it",
+        "losses_away_from_queue",
     ),
     "recoveries_were_needless": (
         {
@@ -247,7 +247,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
             "retransmitted_needlessly": 4,
         },
         {"loss_events": 11},
-        "path_was_full_of_it",
+        "losses_away_from_queue",
     ),
     "rate_fell_once": (RATE_FELL, {"path_rate_change_seconds": 3.1}, "rate_fell_late"),
     "rate_fell_late": (

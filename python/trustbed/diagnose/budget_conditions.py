@@ -128,13 +128,15 @@ def _is_queue_missing(case: Case) -> bool:
 def _are_losses_of_queue(case: Case) -> bool:
     evidence, thresholds = case.evidence, case.thresholds
     rank = evidence.loss_delay_rank
-    if rank is None or rank >= thresholds.loss_delay_rank:
-        return True
-    if _is_queue_missing(case):
-        return False
     seen = at_least(evidence.path, thresholds.path_felt) or at_least(
         evidence.path_rate_samples, thresholds.rate_change_samples
     )
+    if rank is None:
+        return seen
+    if rank >= thresholds.loss_delay_rank:
+        return True
+    if _is_queue_missing(case):
+        return False
     if seen and at_least(budget.use_of_path(evidence), thresholds.path_left_to_losses):
         return True
     if evidence.pauses_estimated and at_least(

@@ -12,21 +12,26 @@ from trustbed.diagnose import budget, shapes
 from trustbed.diagnose.budget_conditions import (
     FILLED_WHENEVER_RAN,
     HELD_BOTH_WAYS,
+    PROCESSOR_SEEN_MISSING,
     RECEIVER_WAITED_FOR,
     RELEASED_IN_BURSTS,
 )
 from trustbed.diagnose.causes import Cause
-from trustbed.diagnose.conditions import Case
+from trustbed.diagnose.conditions import Case, below
 from trustbed.diagnose.evidence import Evidence
+from trustbed.diagnose.shape_conditions import is_bucket_empty
 from trustbed.diagnose.window_conditions import SMALL_BUFFER_FILLED
 from trustbed.findings.words import (
     bytes_words,
     count_words,
+    number_words,
     percent_words,
     rate_words,
     seconds_words,
     whole,
 )
+
+_NEITHER = "whether the machine or the application was silent, the packets do not show"
 
 
 def reasons(cause: Cause, case: Case) -> tuple[str, ...]:
@@ -90,16 +95,27 @@ def _path(case: Case) -> str:
         rate_words(evidence.path_rate_high_bytes_per_second),
     )
     if evidence.path_rate_bytes_per_second is None:
-        return "the path's rate is unknown: no packets queued before it"
+        rtt, base = seconds_words(evidence.rtt_seconds), seconds_words(evidence.rtt_base_seconds)
+        return f"the path's rate is unknown; round trips took {rtt} in the mean, {base} at least"
     return f"what had queued was delivered at {path} (median), at best {best}"
 
 
 def _policed(case: Case) -> str:
     evidence = case.evidence
+    queued = (
+        "no queue stood before them"
+        if below(evidence.queued_before_loss, 1.0)
+        else f"no more than {number_words(evidence.queued_before_loss)} packets were queued"
+    )
+    if not is_bucket_empty(case):
+        return (
+            f"what was lost followed more data than {percent_words(evidence.loss_burst_rank)} of "
+            f"what passed, and {queued}"
+        )
     return (
         f"losses came when it had sent more than a token bucket of "
         f"{rate_words(evidence.token_rate_bytes_per_second)} with a burst of "
-        f"{bytes_words(evidence.token_burst_bytes)} lets pass, and no queue stood before them"
+        f"{bytes_words(evidence.token_burst_bytes)} lets pass, and {queued}"
     )
 
 
@@ -125,6 +141,8 @@ def _reordered(case: Case) -> str:
             f"{late}; while others waited for them in the receiver's buffer, its window was "
             f"closed or smaller for {percent_words(receiver)} of the time"
         )
+    if not evidence.fast_recoveries:
+        return late
     return (
         f"{late}, and {whole(evidence.retransmitted_needlessly)} of "
         f"{whole(evidence.fast_recoveries)} fast recoveries had nothing to repair"
@@ -181,8 +199,7 @@ def _at_home(case: Case) -> str:
     )
 
 
-def _silent(case: Case) -> str:
-    evidence = case.evidence
+def _processor(evidence: Evidence) -> str | None:
     if evidence.processor_missed is not None:
         return (
             f"its processes were ready, throttled or stopped for "
@@ -190,6 +207,25 @@ def _silent(case: Case) -> str:
         )
     if evidence.cpu_share is not None:
         return f"an always-ready thread obtained {percent_words(evidence.cpu_share)} of a core"
+    return None
+
+
+def _application_silent(case: Case) -> str:
+    """Its processor, if that is known."""
+    evidence = case.evidence
+    if (processor := _processor(evidence)) is not None:
+        return processor
+    if evidence.workload == "bulk":
+        return "it was declared to have data to send always; the packets show times without any"
+    return _NEITHER
+
+
+def _host_silent(case: Case) -> str:
+    """What showed that the machine did not run: its processor if that was missed, or packets."""
+    evidence = case.evidence
+    processor = _processor(evidence)
+    if processor is not None and PROCESSOR_SEEN_MISSING.holds(case):
+        return processor
     if HELD_BOTH_WAYS.holds(case):
         held = count_words(whole(evidence.acks_held), "time")
         return (
@@ -205,9 +241,11 @@ def _silent(case: Case) -> str:
             f"it was silent {count_words(whole(evidence.idle_periods), 'time')} and filled "
             f"its window in between: whenever it ran, it had more to send"
         )
+    if processor is not None:
+        return processor
     if evidence.workload == "bulk":
         return "its application always had data to send, as declared"
-    return "whether the machine or the application was silent, the packets do not show"
+    return _NEITHER
 
 
 def _marked(case: Case) -> str:
@@ -229,8 +267,8 @@ _DECIDED: Mapping[Cause, Callable[[Case], str]] = MappingProxyType(
         "receiver_stalled": _receiver_silent,
         "acknowledgements_delayed": _receiver_silent,
         "sender_rate_limited": _at_home,
-        "host_scheduling": _silent,
-        "sender_application_limited": _silent,
+        "host_scheduling": _host_silent,
+        "sender_application_limited": _application_silent,
         "mark_limited": _marked,
     }
 )

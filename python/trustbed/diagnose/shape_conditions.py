@@ -10,7 +10,13 @@ import math
 from trustbed.diagnose import shapes
 from trustbed.diagnose.conditions import Case, Condition, at_least, below
 from trustbed.diagnose.shown import share_shown
-from trustbed.findings.words import number_words, percent_words, seconds_words
+from trustbed.findings.words import (
+    count_words,
+    number_words,
+    percent_words,
+    seconds_words,
+    whole,
+)
 
 
 def _is_stepped(case: Case) -> bool:
@@ -23,6 +29,13 @@ def _is_stepped(case: Case) -> bool:
         and flight is not None
         and (thresholds.floor_flight <= flight <= 1 / thresholds.floor_flight)
     )
+
+
+def is_bucket_empty(case: Case) -> bool:
+    """Whether the token bucket was empty at the losses of enough of the lossy exchanges."""
+    evidence = case.evidence
+    tried, emptied = evidence.exchanges_lossy or 0.0, evidence.exchanges_bucket_empty or 0.0
+    return emptied > 0 and emptied >= case.thresholds.exchanges_bucket_empty * tried
 
 
 def _is_policed(case: Case) -> bool:
@@ -40,8 +53,8 @@ def _is_policed(case: Case) -> bool:
     rank, samples = evidence.loss_burst_rank, evidence.loss_burst_samples or 0.0
     if below(rank, thresholds.loss_burst_rank_chance):
         return False
-    tried, emptied = evidence.exchanges_lossy or 0.0, evidence.exchanges_bucket_empty or 0.0
-    if emptied and emptied >= thresholds.exchanges_bucket_empty * tried:
+    emptied = evidence.exchanges_bucket_empty or 0.0
+    if is_bucket_empty(case):
         # In a single exchange a full queue empties the bucket that fits its rate, too.
         return emptied > 1 or not below(rank, thresholds.loss_burst_rank_empty)
     # The mean of independent ranks scatters by 1/√(12·n) around one half.
@@ -80,8 +93,8 @@ POLICED = Condition(
     _is_policed,
     lambda c: (
         f"{number_words(c.evidence.queued_before_loss)} packets queued, bucket empty in "
-        f"{number_words(c.evidence.exchanges_bucket_empty)} of "
-        f"{number_words(c.evidence.exchanges_lossy)} exchanges, burst rank "
+        f"{whole(c.evidence.exchanges_bucket_empty)} of "
+        f"{count_words(whole(c.evidence.exchanges_lossy), 'exchange')}, burst rank "
         f"{number_words(c.evidence.loss_burst_rank)}"
     ),
 )

@@ -132,14 +132,21 @@ impl Window {
     }
 }
 
+/// Whether windows are known by their scale; else only a window of 0 is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Scale {
+    #[default]
+    Known,
+    Unknown,
+}
+
 /// The pieces of one transfer.
 #[derive(Debug, Clone, Default)]
 pub struct Budget {
     una: i64,
     high: i64,
     window: u32,
-    /// The window's scale is not known: only a window of 0 is.
-    estimated: bool,
+    scale: Scale,
     largest: u32,
     /// Smallest window since the last departure that left no room.
     narrowest: u32,
@@ -231,12 +238,12 @@ impl Budget {
 
     /// What was known when the first data left.
     pub fn new(una: i64, window: Window, high: i64) -> Self {
-        let (window, estimated) = match window {
+        let (window, scale) = match window {
             // The handshake's window is offered before the receiver knows what it will take.
-            Window::Known(bytes) => (bytes, false),
-            Window::Estimated => (u32::MAX, true),
+            Window::Known(bytes) => (bytes, Scale::Known),
+            Window::Estimated => (u32::MAX, Scale::Unknown),
         };
-        Self { una, high, window, estimated, round_end: high, ..Self::default() }
+        Self { una, high, window, scale, round_end: high, ..Self::default() }
     }
 
     /// Data left the sender.
@@ -514,7 +521,7 @@ impl Budget {
             una: kept.una,
             high: kept.high,
             window: kept.window,
-            estimated: kept.estimated,
+            scale: kept.scale,
             largest: kept.largest,
             pieces: kept.pieces,
             capacity: kept.capacity,
@@ -536,9 +543,10 @@ impl Budget {
 
     /// What a full window means.
     fn full(&self) -> Kind {
-        if self.narrowest < CLOSED && (self.narrowest == 0 || !self.estimated) {
+        let is_known = self.scale == Scale::Known;
+        if self.narrowest < CLOSED && (self.narrowest == 0 || is_known) {
             Kind::ZeroWindow
-        } else if self.estimated {
+        } else if !is_known {
             Kind::Unknown
         } else if f64::from(self.narrowest) < SHRUNK * f64::from(self.largest) {
             Kind::ReceiverWindow

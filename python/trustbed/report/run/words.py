@@ -187,9 +187,11 @@ def assurance(model: RunModel) -> str:
         if workload.measure
     ]
     worst = _worst(found)
-    if worst is None or worst[0] < _SMALL or worst[3].low is None or worst[3].high is None:
+    if worst is None or worst[0] < _SMALL:
         return ""
     _, _, workload, point = worst
+    if point.low is None or point.high is None:
+        return ""
     between = f"with 95 % confidence between {factor(point.low)} and {factor(point.high)} times"
     if point.basis == "requests":
         return (
