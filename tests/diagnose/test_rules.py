@@ -1026,3 +1026,19 @@ def test_a_full_queue_in_a_single_exchange_is_no_policer(healthy: Evidence) -> N
         {"exchanges_lossy": 2.0, "exchanges_bucket_empty": 2.0},
     ):
         assert rule_of(replace(emptied, **other)) == "bursts_were_dropped"
+
+
+def test_reasons_name_what_decided(healthy: Evidence) -> None:
+    overtaken = replace(
+        healthy, **REPAIRING, late_segments=3, data_segments=1000, fast_recoveries=0
+    )
+    assert any("came late" in reason for reason in diagnose(overtaken).reasons)
+    assert not any("recoveries" in reason for reason in diagnose(overtaken).reasons)
+    # Bursts were dropped in exchanges whose bucket was not empty.
+    burst = {"loss_burst_rank": 0.75, "loss_burst_samples": 60, "queued_before_loss": 2.0}
+    bucket = {"exchanges_lossy": 3, "exchanges_bucket_empty": 0}
+    bursts = replace(healthy, **{**TIME, "recovery": 0.5, "loss": 0.02, **burst, **bucket})
+    found = diagnose(bursts)
+    assert found.cause == "policed"
+    assert any("followed more data than 75 %" in reason for reason in found.reasons)
+    assert not any("token bucket" in reason or "no queue" in reason for reason in found.reasons)

@@ -564,7 +564,7 @@ LOSSES_NOT_OF_QUEUE = Condition(
     "{path_hardly_used:.0%} of the path's rate used, and the mean RTT < {queued_from_afar:g} times "
     "its base), and they cost something: less than {path_left_to_losses:.0%} of the path's rate "
     "passed, or the path was full for less than {path_felt:.0%} and showed fewer than "
-    "{rate_change_samples:g} rates",
+    "{rate_change_samples:g} rates; the last alone where no delay is known before losses",
     lambda c: not _are_losses_of_queue(c),
     _losses,
 )
