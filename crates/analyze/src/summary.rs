@@ -177,12 +177,12 @@ impl TransferRow {
         let upstream = u64::from(counters.lost_upstream.saturating_sub(transfer.overtaken));
         let seen = u64::from(counters.data_packets);
         match at {
-            At::Middle => {
+            At::Middle | At::Unknown => {
                 self.loss_upstream = share(upstream, seen + upstream);
                 self.loss_downstream = share(u64::from(counters.retransmitted), seen);
             }
             At::Receiver => self.loss_receiver = share(upstream, seen + upstream),
-            At::Sender | At::Unknown => {}
+            At::Sender => {}
         }
         self.loss_persistence = duration.map(|d| transfer.losses.persistence(d));
     }

@@ -416,6 +416,19 @@ fn a_newer_timestamp_speaks_against_reordering() {
 }
 
 #[test]
+fn an_older_timestamp_is_of_a_segment_that_was_overtaken_however_late() {
+    for (tsval, label) in [(99, "fill/reordered"), (100, "fill/lost_upstream")] {
+        let ends = Ends::default();
+        let mut trace = Trace::open();
+        trace
+            .push(ends.client(20 * MS).seq(0).data(900).clock(90, 1))
+            .push(ends.client(20 * MS + 10).seq(1900).data(900).clock(100, 1));
+        trace.push(ends.client(60 * MS).seq(900).data(900).clock(tsval, 1));
+        assert_eq!(last_label(&trace), label, "{tsval} after the hole was opened by 100");
+    }
+}
+
+#[test]
 fn the_age_is_that_of_the_hole_and_not_of_the_highest_segment() {
     let mut trace = Trace::open();
     trace.sends(20 * MS, 0, 1000).sends(21 * MS, 2000, 1000).sends(50 * MS, 3000, 1000).sends(

@@ -32,7 +32,7 @@ def _loss(
     """Behind a loss its retransmission is the first copy seen: there filled holes are counted."""
     if at == "receiver":
         return receiver
-    if at == "middle":
+    if at in ("middle", "unknown"):
         # A needless retransmission was not lost behind the capture, though it counts as repeated.
         halves = [share for share in (upstream, genuine) if share is not None]
         return sum(halves) if halves else None
@@ -53,7 +53,7 @@ def _loss_events(
     """Behind a loss no recovery is seen: there packets count that were late because of a loss."""
     fills = (lost or 0) - (overtaken or 0)
     return (
-        float(fills) if at in ("receiver", "middle") and fills > (recoveries or 0) else recoveries
+        float(fills) if at != "sender" and fills > (recoveries or 0) else recoveries
     )
 
 
@@ -87,7 +87,7 @@ def _late(
     lost: int | None,
 ) -> float | None:
     """Late segments; away from the sender, packets lost before the capture do not count."""
-    if answers is not None and at in ("receiver", "middle"):
+    if answers is not None and at != "sender":
         answers = max(0, answers - (lost or 0))
     return _sum(reordered, overtaken, answers)
 

@@ -159,6 +159,8 @@ pub struct Budget {
     last_receive: Option<i64>,
     peer: Option<(i64, i64)>,
     recovery: Option<i64>,
+    /// The level when data did not come to the capture in order.
+    missing: Option<Level>,
     unanswered: u32,
     reaction: i64,
     /// Running median of the time between departures of new data.
@@ -167,13 +169,11 @@ pub struct Budget {
     afar: bool,
     round_end: i64,
     cut: bool,
-    /// A time without answers that a burst may turn out to follow.
-    held: Option<Silence>,
     /// The last idle time of the application, and what followed it.
     closing: Option<Closing>,
     /// Packets of the receiver with data.
     asked: u32,
-    /// Most outstanding in the last round.
+    /// Outstanding at the end of the last round.
     flight: i64,
     measured: Measured,
     last_delay: Option<i64>,
@@ -194,7 +194,7 @@ pub struct Budget {
     pub(crate) levels: Vec<Level>,
     /// Silences of the sender: how often, and the longest.
     pub(crate) idle: (u32, i64),
-    /// Of them, those that ended without an arrival and with a full window's worth.
+    /// How often data that acknowledgements had released left late.
     pub(crate) burst_after_idle: u32,
     pub(crate) marks: u32,
 }
@@ -204,7 +204,6 @@ pub struct Budget {
 #[derive(Debug, Clone, Copy)]
 struct Silence {
     piece: usize,
-    kind: Kind,
     since: i64,
     until: i64,
     before: i64,
@@ -259,16 +258,21 @@ impl Budget {
         if whole && departure.start > self.high && self.recovery.is_none() {
             // What lies between was lost, or overtaken, on the way to the capture.
             self.last_delay = Some(departure.lag + departure.onward);
-            self.lose(departure.mss);
+            self.missing.get_or_insert(self.level());
         }
         match departure.sending {
-            Sending::New => self.on_new(at, departure),
+            Sending::New => {
+                if departure.start < self.high {
+                    // Overtaken.
+                    self.missing = None;
+                }
+                self.on_new(at, departure);
+            }
             Sending::Repair => self.on_repair(at, departure),
             Sending::Fill => {
-                if self.recovery.is_none() && departure.afar.is_some_and(|afar| !afar.whole) {
+                if self.recovery.is_none() {
                     self.lose(departure.mss);
                 }
-                self.recovery.get_or_insert(self.high);
                 self.settle(at, Kind::Recovery);
             }
             Sending::Timer => self.on_timer(at, departure),
@@ -324,18 +328,15 @@ impl Budget {
                     self.cut = false;
                 }
                 self.settle(at, Kind::Clocked);
-                self.held = None;
                 if let Some(first) = self.first_advance.map(|first| first.max(open))
                     && at - first > tolerance
+                    && departure.end > self.high
                     && self.pieces.len() > 0
                 {
-                    self.held = Some(Silence {
-                        piece: self.pieces.len() - 1,
-                        kind: Kind::IdleSender,
-                        since: first,
-                        until: at,
-                        before: self.high - self.una,
-                    });
+                    // Acknowledgements released data, and they left late.
+                    self.pieces.turn(self.pieces.len() - 1, first, Kind::Clocked, Kind::IdleSender);
+                    self.idle.0 += 1;
+                    self.burst_after_idle += 1;
                 }
             }
         }
@@ -422,9 +423,14 @@ impl Budget {
     fn lose(&mut self, mss: u32) {
         self.recovery = Some(self.high);
         self.measured.losses += 1;
-        if self.levels.len() < LEVELS && self.high - self.una >= i64::from(mss) {
-            self.levels.push(Level { flight: self.high - self.una, delay: self.last_delay });
+        let level = self.missing.take().unwrap_or_else(|| self.level());
+        if self.levels.len() < LEVELS && level.flight >= i64::from(mss) {
+            self.levels.push(level);
         }
+    }
+
+    fn level(&self) -> Level {
+        Level { flight: self.high - self.una, delay: self.last_delay }
     }
 
     /// A packet of the receiver reached the sender.
@@ -599,8 +605,7 @@ impl Budget {
             self.cut = true;
             self.settle(at, Kind::Clocked);
             let before = self.flight.max(self.high - self.una);
-            self.silence =
-                Some(Silence { piece: self.pieces.len() - 1, kind, since, until: at, before });
+            self.silence = Some(Silence { piece: self.pieces.len() - 1, since, until: at, before });
             return;
         }
         self.idle = (self.idle.0 + 1, self.idle.1.max(at - since));
@@ -615,7 +620,7 @@ impl Budget {
         if (at - silence.until) * BURST_PART > length {
             self.silence = None;
         } else if self.high - self.una >= (silence.before - mss).max(2 * mss) {
-            self.pieces.turn(silence.piece, silence.since, Kind::Clocked, silence.kind);
+            self.pieces.turn(silence.piece, silence.since, Kind::Clocked, Kind::IdleSender);
             self.idle = (self.idle.0 + 1, self.idle.1.max(length));
             self.silence = None;
         }
@@ -642,17 +647,6 @@ impl Budget {
         self.open_since = (self.room() >= mss).then_some(at);
         (self.all_acknowledged, self.first_advance) = (None, None);
         (self.last_receive, self.peer) = (None, None);
-        if new && let Some(held) = self.held {
-            let late = (at - held.until) * BURST_PART > held.until - held.since;
-            if at - held.since > 8 * CLEARLY_IDLE && late {
-                self.held = None;
-            } else if self.high - self.una >= held.before - mss && !(self.afar && late) {
-                self.pieces.turn(held.piece, held.since, Kind::Clocked, held.kind);
-                self.idle.0 += 1;
-                self.burst_after_idle += 1;
-                self.held = None;
-            }
-        }
     }
 
     fn delay(&mut self, delay: i64) {

@@ -5,6 +5,8 @@
 //! late, or that the receiver asked for, is taken for a repair: reordering is rather under- than
 //! over-estimated.
 
+use std::cmp::Ordering;
+
 use trustbed_units::{Ns, Seq, Span};
 use trustbed_wire::{Bits, Packet};
 
@@ -81,12 +83,14 @@ impl Stream {
         let Some(hole) = recovery.hole_at(start, end) else { return Cause::LostUpstream };
         let evidence = (start <= self.una && self.duplicates >= 3)
             || recovery.sacked.bytes_above(end) > 2 * i64::from(self.mss());
-        let newer = packet.bits.any(Bits::TIMESTAMP)
-            && hole
-                .tsval
-                .map(i64::from)
-                .is_some_and(|since| Seq(packet.tsval).unwrap_near(since) > since);
-        if packet.ts - hole.since < limit && !evidence && !newer {
+        // What is sent again carries the time of its sending; what was overtaken an older one.
+        let age = hole
+            .tsval
+            .map(i64::from)
+            .filter(|_| packet.bits.any(Bits::TIMESTAMP))
+            .map_or(Ordering::Equal, |since| Seq(packet.tsval).unwrap_near(since).cmp(&since));
+        let is_soon = packet.ts - hole.since < limit && !evidence;
+        if age == Ordering::Less || (is_soon && age == Ordering::Equal) {
             Cause::Reordered
         } else {
             Cause::LostUpstream

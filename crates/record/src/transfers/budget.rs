@@ -170,8 +170,8 @@ fn clues() -> Vec<Column<Row>> {
         Column::count(
             "idle_ended_in_burst",
             "count",
-            "silences during which acknowledgements arrived and after which as much was \
-             outstanding as before: the sender had been allowed to send",
+            "silences after acknowledgements that had released data: the sender had been allowed \
+             to send",
             |r| Some(r.account.as_ref()?.idle.2.into()),
         ),
         Column::count(
