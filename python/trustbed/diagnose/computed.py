@@ -52,9 +52,7 @@ def _loss_events(
 ) -> float | None:
     """Behind a loss no recovery is seen: there packets count that were late because of a loss."""
     fills = (lost or 0) - (overtaken or 0)
-    return (
-        float(fills) if at != "sender" and fills > (recoveries or 0) else recoveries
-    )
+    return float(fills) if at != "sender" and fills > (recoveries or 0) else recoveries
 
 
 def _is_estimated(_seen: None, spacing: str | None) -> bool | None:
