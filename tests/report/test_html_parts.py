@@ -62,9 +62,16 @@ def test_a_row_is_crossed_from_its_threshold_on(
     ],
 )
 def test_a_delay_is_where_the_verdict_found_it(rule: str, waited: str, transfer: Make) -> None:
-    delayed = transfer(rtt_path_seconds=0.05, rtt_base_seconds=0.02, rule=rule)
+    seen = {"rtt_path_seconds": 0.05, "rtt_base_seconds": 0.02, "rule": rule}
+    delayed = transfer(**seen, causes=["network_congestion", "bandwidth_limited"])
     assert rows_of(delayed)["Round-trip time"].reading.endswith(f"waited {waited}")
     assert set(_WAITED) <= {rule.name for rule in RULES}
+
+
+def test_a_delay_that_no_verdict_gives_to_the_path_may_be_a_host_s(transfer: Make) -> None:
+    seen = {"rtt_path_seconds": 0.05, "rtt_base_seconds": 0.02}
+    delayed = transfer(**seen, rule="window_was_filled_in_between", causes=["host_scheduling"])
+    assert rows_of(delayed)["Round-trip time"].reading.endswith("on the path or in a host")
 
 
 def test_throughput_is_crossed_below_its_threshold_and_unknown_without_an_expectation(

@@ -246,7 +246,7 @@ _TABLE = (
             "retransmitted"
         ),
         verdict="review",
-        headline="no response for seconds",
+        headline="retransmissions went unanswered",
         next_step=(
             "check whether other connections went on meanwhile: if so, it was the path or the "
             "receiver; repeat"
@@ -271,9 +271,10 @@ _TABLE = (
         meaning="the sender waited for requests or answers of its peer",
         verdict="trust",
         headline="waited for its peer",
-        headlines={"trust": "waited for its peer — the rate while sending is the path's"},
+        headlines={"trust": "waited for its peer — true, but no rate of the path"},
         next_step=(
-            "use the rate while sending; the rate over the transfer's life is the peer's as well"
+            "a rate while sending, where one is stated, is the path's; the rate over the "
+            "transfer's life is the peer's as well"
         ),
     ),
     CauseEntry(

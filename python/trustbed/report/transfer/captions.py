@@ -14,6 +14,7 @@ from trustbed.report.records import Row
 from trustbed.report.transfer.charts.sequence import FLATTENED
 from trustbed.report.transfer.charts.stretch import silent_seconds
 from trustbed.report.transfer.evidence import (
+    delay,
     expected_rate,
     inflation,
     reached,
@@ -89,9 +90,6 @@ def round_trip(transfer: Row, limits: Thresholds) -> str:
         words.duration(transfer.get("rtt_min_seconds")),
         words.duration(transfer.get("rtt_max_seconds")),
     )
-    shape = (
-        "a queue stood on the path" if times >= limits.inflation else "no queue grew on the path"
-    )
     mean, base = (
         words.duration(round_trip_seconds(transfer)),
         words.duration(transfer.get("rtt_base_seconds")),
@@ -99,7 +97,7 @@ def round_trip(transfer: Row, limits: Thresholds) -> str:
     samples = words.counted(transfer.get("rtt_samples") or 0, "sample")
     return (
         f"{samples} from {lowest} to {highest}. Mean {mean}, {times_words(times)} times the base "
-        f"of {base}: {shape}."
+        f"of {base}: {delay(transfer, limits)}."
     )
 
 

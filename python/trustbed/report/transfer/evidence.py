@@ -117,21 +117,33 @@ _WAITED = {
 """Where an RTT above its base came from, by the rules that found it elsewhere than on the path."""
 
 
-def _delay(transfer: Row) -> str:
+_QUEUED = frozenset(
+    {"bandwidth_limited", "network_congestion", "mark_limited", "policed", "rate_changed", "shaped"}
+)
+"""Causes by which it was the path's."""
+
+
+def delay(transfer: Row, limits: Thresholds) -> str:
+    """Where packets waited, as far as the diagnosis tells; ``""`` where the RTT is unknown."""
+    times = inflation(transfer)
+    if times is None:
+        return ""
+    if times < limits.inflation:
+        return "packets hardly waited"
     found = _WAITED.get(transfer.get("rule") or "")
     if found is not None:
         return found
     if transfer.get("rtt_source") == "timestamp_echo":
         return "packets waited, in a queue on the path or in a sender that answers late"
-    return "packets waited in a queue on the path"
+    if _QUEUED.intersection(transfer.get("causes") or ()):
+        return "packets waited in a queue on the path"
+    return "packets waited, in a queue on the path or in a host"
 
 
 def _round_trip(transfer: Row, limits: Thresholds) -> Measured:
     times = inflation(transfer)
     crossed = None if times is None else times >= limits.inflation
-    reading = (
-        UNSEEN if crossed is None else _delay(transfer) if crossed else "no queue grew on the path"
-    )
+    reading = delay(transfer, limits) or UNSEEN
     return Measured(
         term="Round-trip time",
         definition="rtt",
@@ -163,11 +175,7 @@ def _loss(transfer: Row, limits: Thresholds) -> Measured:
             else "nothing was lost"
         )
     else:
-        reading = (
-            "enough to slow the sender down by itself"
-            if crossed
-            else "too little to explain the throughput gap by itself"
-        )
+        reading = "enough to slow the sender down by itself" if crossed else LITTLE
     return Measured(
         term="Loss",
         definition="loss",
@@ -325,7 +333,7 @@ _ROWS: tuple[Callable[[Row, Thresholds], Measured], ...] = (
         definition="window",
         limit="window_closed",
         above="the receiver did not read fast enough",
-        below="the receiver kept up",
+        below=LITTLE,
         detail=_largest_window,
     ),
     _TimeShare(
@@ -334,7 +342,7 @@ _ROWS: tuple[Callable[[Row, Thresholds], Measured], ...] = (
         definition="window",
         limit="rwnd_hint",
         above="whenever it ran, the sender filled the window: it had more to send",
-        below="the sender hardly ever filled the window",
+        below=LITTLE,
         detail=lambda transfer: (
             f"outstanding data reached {words.size(transfer.get('outstanding_max_bytes'))}"
             if transfer.get("outstanding_max_bytes")
