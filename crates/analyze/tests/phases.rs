@@ -107,6 +107,8 @@ fn a_window_that_is_always_full_is_the_windows() {
 fn silences_with_acknowledgements_unanswered_are_the_senders() {
     let account = window_limited(250, |round| if round % 10 == 9 { 50 * MS } else { 0 });
     assert_eq!(account.times[State::IdleSender.index()], 25 * 50 * MS, "{:?}", account.times);
+    assert_eq!(account.idle.0, 25);
+    assert_eq!(account.idle.1, 50 * MS);
 }
 
 #[test]
@@ -283,11 +285,12 @@ fn unanswered_retransmissions_are_an_outage() {
     assert_eq!(account.times[State::IdleSender.index()], 0);
 }
 
-/// Twenty rounds of ten segments seen beside the receiver; in each the fourth comes `late`, and is
+/// Twenty rounds of ten or fourteen segments seen beside the receiver; in each the fourth comes `late`, and is
 /// what `sending` says.
 fn out_of_order(sending: Sending, late: i64) -> Account {
     let mut paced = Paced::new(1_000_000);
-    for _ in 0..20 {
+    for round in 0..20 {
+        let segments = 10 + 4 * (round % 2);
         let (began, first) = (paced.now, paced.high);
         let mut arrive = |at: i64, segment: i64, sending: Sending| {
             let start = first + segment * 1000;
@@ -306,11 +309,11 @@ fn out_of_order(sending: Sending, late: i64) -> Account {
                 prompted: false,
             });
         };
-        for segment in (0..10).filter(|&segment| segment != 3) {
+        for segment in (0..segments).filter(|&segment| segment != 3) {
             arrive(began + segment * MS / 10, segment, Sending::New);
         }
         arrive(began + MS + late, 3, sending);
-        paced.high = first + 10_000;
+        paced.high = first + segments * 1000;
         paced.now = began + RTT + late;
         paced.acknowledged(paced.high, 1_000_000, false);
     }
@@ -324,7 +327,7 @@ fn an_overtaken_segment_is_no_loss() {
     assert_eq!(overtaken.levels.0, 0);
     let lost = out_of_order(Sending::Fill, RTT);
     assert!(share(&lost, State::Recovery) > 0.9, "{:?}", lost.times);
-    // Outstanding at the loss, not at its repair.
+    // Three segments were outstanding at each loss; at the repairs ten or fourteen were.
     assert_eq!(lost.levels, (20, Some(0.0)));
 }
 

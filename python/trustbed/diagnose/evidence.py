@@ -93,7 +93,7 @@ class Evidence:
         column="loss_rate_genuine",
         note=(
             "`loss_receiver` at the receiver, `loss_upstream` + the genuine ones behind it in "
-            "the middle"
+            "the middle or at an unknown place"
         ),
     )
     capacity_bytes_per_second: float | None = _known(

@@ -2,8 +2,8 @@
 //! 8985 (tail-loss probe).
 //!
 //! A timeout as early as a probe would be is taken for a probe. A reordered segment that comes
-//! late, or that the receiver asked for, is taken for a repair: reordering is rather under- than
-//! over-estimated.
+//! late, or that the receiver asked for, is taken for a repair unless its timestamp is older than
+//! that of what overtook it: reordering is rather under- than over-estimated.
 
 use std::cmp::Ordering;
 

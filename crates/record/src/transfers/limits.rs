@@ -99,13 +99,14 @@ pub(super) fn loss() -> Vec<Column<Row>> {
         Column::float(
             "loss_upstream",
             "ratio",
-            "loss between the sender and a capture in the middle (Benko and Veres 2002)",
+            "loss between the sender and a capture in the middle, or at an unknown place (Benko and \
+             Veres 2002)",
             |r| r.loss_upstream,
         ),
         Column::float(
             "loss_downstream",
             "ratio",
-            "loss between a capture in the middle and the receiver",
+            "loss between a capture in the middle, or at an unknown place, and the receiver",
             |r| r.loss_downstream,
         ),
         Column::float("loss_receiver", "ratio", "loss before a capture at the receiver", |r| {
