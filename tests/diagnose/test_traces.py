@@ -86,3 +86,10 @@ def test_the_loopback_interface_has_segments_larger_than_windows(traces: Path) -
     assert row["at"] == "sender", "both ends are on one machine"
     assert (row["cause"], row["verdict"]) == ("sender_application_limited", "review")
     assert share(row, "think") > 0.8, "the client waits between response and request"
+
+
+def test_what_was_lost_before_a_capture_of_unknown_place_was_lost(traces: Path) -> None:
+    row = judged(traces / "pairs" / "iperf3_vm_tcp.server_snap128.pcapng", "21.0")
+    assert (row["at"], row["filled_lost_upstream"]) == ("unknown", 17)
+    assert row["loss_upstream"] == pytest.approx(17 / (row["data_packets"] + 17))
+    assert row["cause"] == "network_loss", "their duplicate ACKs are no reordering"
