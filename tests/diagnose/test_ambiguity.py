@@ -211,6 +211,21 @@ def test_a_silent_sender_whose_processor_was_sampled_has_one_reading(healthy: Ev
     assert others(silent, workload="bulk") == ()
 
 
+def test_advice_about_pauses_asks_only_for_what_is_unknown(healthy: Evidence) -> None:
+    silent = replace(healthy, path=0.0, idle_application=0.5)
+    (other,) = others(silent)
+    assert "CPU share" in other.settled_by
+    assert "--workload bulk" in other.settled_by
+    (sampled,) = others(silent, processor_missed=0.1)
+    assert sampled.settled_by == "--workload bulk if the sender had data waiting all the time"
+    growing = replace(healthy, path=0.0, growing=0.9, duration_seconds=20.0, workload="bulk")
+    (declared,) = others(growing)
+    assert "CPU share" in declared.settled_by
+    assert "--workload" not in declared.settled_by
+    (both,) = others(growing, cpu_share=0.93)
+    assert "no bulk workload" in both.settled_by
+
+
 @pytest.mark.parametrize("cause", SHAPED)
 def test_what_shows_in_the_shape_has_another_reading(cause: str, healthy: Evidence) -> None:
     changes, other = SHAPED[cause]

@@ -17,10 +17,12 @@ from trustbed.diagnose import (
     Cause,
     Diagnosis,
     Evidence,
+    KernelTimes,
     Shares,
     Verdict,
     budget_words,
     diagnose,
+    with_kernel_times,
 )
 from trustbed.diagnose.causes import BEFORE_USE, IMPOSSIBLE_RATE, headline, next_step_of
 from trustbed.diagnose.conditions import Case
@@ -245,6 +247,16 @@ def test_a_window_that_overtaken_segments_filled_is_told_so(healthy: Evidence) -
         "2 % of the segments came late or again in vain; while others waited for them in the "
         "receiver's buffer, its window was closed or smaller for 20 % of the time"
     )
+
+
+def test_a_buffer_of_the_kernel_s_account_is_not_called_a_window(healthy: Evidence) -> None:
+    times = KernelTimes(busy_seconds=10.0, sndbuf_limited_seconds=5.0, send_buffer_bytes=16_384)
+    evidence, _ = with_kernel_times(
+        replace(healthy, path=0.0, sender_buffer=0.9, outstanding_max_bytes=14_480), times
+    )
+    found = diagnose(evidence)
+    assert found.cause == "send_buffer_limited"
+    assert "at most 14.5 kB were outstanding, of a send buffer of 16.4 kB" in reasons(evidence)
 
 
 def test_a_small_send_buffer_is_told_with_its_size(healthy: Evidence) -> None:

@@ -280,7 +280,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "losses_away_from_queue": (
         {**REPAIRING, "loss_delay_rank": 0.89},
         {"loss_delay_rank": 0.9},
-        "path_was_full_of_it",
+        "path_was_shared",
     ),
     "others_filled_a_queue": (
         {
@@ -680,9 +680,23 @@ def test_from_afar_an_inflated_round_trip_is_a_queue_s(healthy: Evidence) -> Non
         pauses_estimated=True,
         rtt_seconds=0.025,
     )
-    assert rule_of(afar) == "path_was_full_of_it"
+    assert rule_of(afar) == "path_was_shared"
     for changes in ({"rtt_seconds": 0.0235}, {"pauses_estimated": False}):
         assert rule_of(replace(afar, **changes)) == "losses_away_from_queue"
+
+
+def test_beside_a_queue_losses_at_higher_delays_are_its_own(healthy: Evidence) -> None:
+    queued = replace(healthy, **REPAIRING | {"loss_delay_rank": 0.7}, rtt_seconds=0.0221)
+    assert rule_of(queued) == "path_was_shared"
+    for changes in ({"loss_delay_rank": 0.69}, {"rtt_seconds": 0.0219}):
+        assert rule_of(replace(queued, **changes)) == "losses_away_from_queue"
+
+
+def test_a_queue_whose_rate_never_shows_is_not_the_transfer_s_own(healthy: Evidence) -> None:
+    others = replace(healthy, **REPAIRING | {"loss_delay_rank": 0.9, "path": 0.14})
+    assert rule_of(others) == "path_was_shared"
+    for changes in ({"path": 0.15}, {"path_rate_bytes_per_second": 1e6}):
+        assert rule_of(replace(others, **changes)) == "path_was_full_of_it"
 
 
 def test_without_a_loss_nothing_is_called_slowed_by_losses(healthy: Evidence) -> None:
@@ -779,6 +793,7 @@ def test_an_application_that_pauses_now_and_then_is_told_beside_it(healthy: Evid
         {"answer_least_seconds": 0.001},
         {"pauses_estimated": True},
         {"path_rate_bytes_per_second": 3.1e6 / 0.9},
+        {"workload": "bulk"},
     ):
         other: dict[str, Any] = doubt
         assert rule_of(replace(pausing, **other)) == "window_bound"

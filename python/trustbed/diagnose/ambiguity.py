@@ -11,7 +11,7 @@ Bias: rather names an alternative too many than hides one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from trustbed.diagnose.budget_conditions import BUFFER_LIMITED
@@ -35,10 +35,12 @@ class Alternative:
     indeterminate: bool = False
 
 
-_SETTLES_PAUSES = (
+_SETTLES_PROCESSOR = (
     "the CPU share of the sending host during the transfer (below 0.9: the host; from 0.95 on: "
-    "the application), or --workload bulk if the sender had data waiting all the time"
+    "the application)"
 )
+_SETTLES_WORKLOAD = "--workload bulk if the sender had data waiting all the time"
+_SETTLES_PAUSES = f"{_SETTLES_PROCESSOR}, or {_SETTLES_WORKLOAD}"
 _SETTLES_QUEUE = (
     "the load of the link by others during the transfer, or a repetition while it is otherwise idle"
 )
@@ -217,13 +219,13 @@ def alternatives_of(rule: Rule, case: Case, flags: tuple[str, ...]) -> tuple[Alt
     """
     cause = rule.cause
     if rule.name in BY_RULE:
-        return (BY_RULE[rule.name],)
+        return (_without_the_known(BY_RULE[rule.name], case),)
     if rule.name in SURE:
         return ()
     if cause == "host_scheduling":
-        return _if_the_application_paused(case)
+        return tuple(_without_the_known(other, case) for other in _if_the_application_paused(case))
     if cause == "sender_application_limited":
-        return _if_the_machine_stopped(case)
+        return tuple(_without_the_known(other, case) for other in _if_the_machine_stopped(case))
     if cause == "outage" and _may_have_been_reset(case):
         return (_QUEUE_HUNG,)
     if cause == "outage" and _was_lossy(case):
@@ -248,6 +250,19 @@ def alternatives_of(rule: Rule, case: Case, flags: tuple[str, ...]) -> tuple[Alt
     if cause == "network_congestion":
         return _if_loss_came_first(case)
     return ()
+
+
+def _without_the_known(alternative: Alternative, case: Case) -> Alternative:
+    """The same, asking only for what is unknown of the sender's pauses."""
+    if alternative.settled_by != _SETTLES_PAUSES:
+        return alternative
+    evidence = case.evidence
+    asked = []
+    if evidence.cpu_share is None and evidence.processor_missed is None:
+        asked.append(_SETTLES_PROCESSOR)
+    if evidence.workload != "bulk":
+        asked.append(_SETTLES_WORKLOAD)
+    return replace(alternative, settled_by=", or ".join(asked) or _SETTLES_DECLARATION)
 
 
 def _was_lossy(case: Case) -> bool:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from trustbed.diagnose import budget, shapes
+from trustbed.diagnose import budget
 from trustbed.diagnose.conditions import Case, Condition, at_least, below
-from trustbed.diagnose.shown import inflation_shown, limits_shown
+from trustbed.diagnose.loss_conditions import are_losses_of_queue
+from trustbed.diagnose.shown import limits_shown
 from trustbed.findings.words import (
     bytes_words,
     number_words,
@@ -89,6 +90,7 @@ def _is_idle_now_and_then(case: Case) -> bool:
     shares, use = case.budget, budget.use_of_path(case.evidence)
     return (
         _is_at_home(case)
+        and case.evidence.workload != "bulk"
         and shares.application >= case.thresholds.application_felt
         and shares.application > 2 * shares.machine
         and (use is None or use < case.thresholds.path_saturated)
@@ -97,62 +99,6 @@ def _is_idle_now_and_then(case: Case) -> bool:
 
 def _bound_by(limit: str) -> Callable[[Case], bool]:
     return lambda case: case.limit == limit
-
-
-def _losses(case: Case) -> str:
-    evidence = case.evidence
-    return (
-        f"rank of the delay before losses = {number_words(evidence.loss_delay_rank)}, "
-        f"utilisation = {number_words(budget.utilisation(evidence))}, {inflation_shown(case)}"
-    )
-
-
-def _is_lossy(case: Case) -> bool:
-    shares = case.budget
-    return case.limit in ("loss", "path") and shares.loss >= case.thresholds.cost_felt
-
-
-def _is_queue_missing(case: Case) -> bool:
-    """Whether no queue stood: an RTT near its base, and nothing waiting before losses."""
-    evidence, thresholds = case.evidence, case.thresholds
-    return (
-        below(case.numbers.rtt_inflation, thresholds.link_queue_inflation)
-        and below(
-            shapes.queued_packets(evidence, evidence.path_rate_bytes_per_second),
-            thresholds.link_queue_packets,
-        )
-        and not at_least(evidence.loss_queue_packets, thresholds.queued_of_queue)
-    )
-
-
-def _are_losses_of_queue(case: Case) -> bool:
-    evidence, thresholds = case.evidence, case.thresholds
-    rank = evidence.loss_delay_rank
-    seen = at_least(evidence.path, thresholds.path_felt) or at_least(
-        evidence.path_rate_samples, thresholds.rate_change_samples
-    )
-    if rank is None:
-        return seen
-    if rank >= thresholds.loss_delay_rank:
-        return True
-    if _is_queue_missing(case):
-        return False
-    if seen and at_least(budget.use_of_path(evidence), thresholds.path_left_to_losses):
-        return True
-    if evidence.pauses_estimated and at_least(
-        case.numbers.rtt_inflation, thresholds.queued_from_afar
-    ):
-        return True
-    used = at_least(budget.utilisation(evidence), thresholds.path_used)
-    # Behind a loss its delay is that of a later packet: away from the sender a full path counts.
-    if evidence.pauses_estimated:
-        queued = at_least(evidence.loss_queue_packets, thresholds.queued_of_queue)
-        return (used and at_least(evidence.path, thresholds.path_seen)) or (
-            queued
-            and at_least(evidence.path, thresholds.path_felt)
-            and not below(budget.utilisation(evidence), thresholds.path_hardly_used)
-        )
-    return used
 
 
 def _has_rate_changed(case: Case) -> bool:
@@ -250,10 +196,6 @@ def _is_released_in_bursts(case: Case) -> bool:
     )
 
 
-def _has_lost(case: Case) -> bool:
-    return case.evidence.loss is None or case.evidence.loss > 0.0
-
-
 def _is_path_left(case: Case) -> bool:
     """Whether queueing is what a window's own bursts and jitter make on a path that is not full."""
     return (
@@ -301,6 +243,20 @@ def _is_machine_cleared(case: Case) -> bool:
     return below(case.evidence.processor_missed, case.thresholds.processor_missed)
 
 
+def _is_path_shared(case: Case) -> bool:
+    """Whether others used the path, too: a queue whose rate never shows is not this transfer's."""
+    evidence, thresholds = case.evidence, case.thresholds
+    rate, best = (
+        evidence.sending_rate_bytes_per_second,
+        evidence.path_rate_high_bytes_per_second,
+    )
+    if rate and best:
+        return rate / best < thresholds.share_of_path
+    return evidence.path_rate_bytes_per_second is None and below(
+        evidence.path, thresholds.path_felt
+    )
+
+
 RECEIVER_TIMED = Condition(
     "the receiver was silent with data outstanding for {wait_cost:.0%} of the time or more, "
     "{pattern_least:g} times or more, once for at most {ack_silence_segments:g} segments: "
@@ -312,20 +268,6 @@ RECEIVER_TIMED = Condition(
     lambda c: (
         f"{percent_words(budget.ack_silence_share(c.evidence))} of the time, once for "
         f"{number_words(budget.segments_per_ack_silence(c.evidence))} segments"
-    ),
-)
-MOSTLY_NEEDLESS = Condition(
-    "{needless_recoveries:.0%} or more of three or more fast recoveries, half of all, had nothing "
-    "to repair, by the timestamps that acknowledgements echo",
-    lambda c: (
-        (c.evidence.fast_recoveries or 0.0) >= 3
-        and 2 * (c.evidence.fast_recoveries or 0.0) >= (c.evidence.loss_events or 0.0)
-        and (c.evidence.retransmitted_needlessly or 0.0)
-        >= c.thresholds.needless_recoveries * (c.evidence.fast_recoveries or 0.0)
-    ),
-    lambda c: (
-        f"{whole(c.evidence.retransmitted_needlessly)} of "
-        f"{whole(c.evidence.fast_recoveries)} fast recoveries"
     ),
 )
 KNOWN = Condition(
@@ -361,8 +303,8 @@ NOBODY_ANSWERED = Condition(
 )
 IDLE_NOW_AND_THEN = Condition(
     "on the sending host itself, nothing was left to send for {application_felt:.0%} of the time "
-    "or more, twice as long as it waited with data, and less than {path_saturated:.0%} of the "
-    "path's rate passed",
+    "or more, twice as long as it waited with data, less than {path_saturated:.0%} of the path's "
+    "rate passed, and the workload was not declared as bulk",
     _is_idle_now_and_then,
     _waits,
 )
@@ -507,7 +449,7 @@ RELEASED_IN_BURSTS = Condition(
     ),
 )
 SENDER_HALF_LATE = Condition(
-    "away from the sender, neither path nor losses bound most of the time, departures are not "
+    "away from the sender, neither path nor losses bound it longest, departures are not "
     "steady (P10/P90 < {departures_steady:g}), and its half of the round trip lies "
     "{late_half:.0%} of it or more above its least, without a queue by its clock",
     lambda c: (
@@ -518,19 +460,18 @@ SENDER_HALF_LATE = Condition(
     lambda c: f"late half = {percent_words(budget.late_half(c.evidence))} of the RTT",
 )
 BOUND_BY_BUFFER = Condition(
-    "outstanding data stood below the window for most of the time",
+    "it was bound longest by outstanding data that stood below the window",
     _bound_by("buffer"),
     limits_shown,
 )
 BOUND_BY_START = Condition(
-    "the transfer was growing for most of the time", _bound_by("start"), limits_shown
+    "it was bound longest by its own growth", _bound_by("start"), limits_shown
 )
 GREW_TOO_LONG = Condition(
     "it grew for {growing_round_trips:g} base round trips or more",
     lambda c: at_least(budget.growing_round_trips(c.evidence), c.thresholds.growing_round_trips),
     lambda c: f"{number_words(budget.growing_round_trips(c.evidence))} round trips",
 )
-BOUND_BY_LOSS = Condition("losses or marks bound most of the time", _bound_by("loss"), limits_shown)
 PATH_LITTLE_USED = Condition(
     "the path was full for less than {path_felt:.0%} of the time, and less than {path_used:.0%} of "
     "its rate passed",
@@ -540,40 +481,12 @@ PATH_LITTLE_USED = Condition(
     ),
     lambda c: f"{limits_shown(c)}; {percent_words(budget.use_of_path(c.evidence))} of its rate",
 )
-LOSSY = Condition(
-    "the path or losses bound most of the time, and losses or marks cost {cost_felt:.0%} or more",
-    _is_lossy,
-    limits_shown,
-)
-MARKED = Condition(
-    "congestion marks were echoed, and the path was below its rate after them longer than full",
-    lambda c: bool(c.evidence.congestion_marks) and c.budget.loss > c.budget.path,
-    lambda c: f"{whole(c.evidence.congestion_marks)} marks",
-)
-LOST = Condition(
-    "packets were lost",
-    _has_lost,
-    lambda c: f"loss = {percent_words(c.evidence.loss)}",
-)
-LOSSES_NOT_OF_QUEUE = Condition(
-    "losses fell at delays like all others (rank < {loss_delay_rank:g}). Either no queue stood "
-    "(mean RTT < {link_queue_inflation:g} times its base and fewer than {link_queue_packets:g} "
-    "packets above it, fewer than {queued_of_queue:g} before losses), or the path was used for "
-    "less than {path_used:.0%} (away from the sender: or full for less than {path_seen:.0%}, "
-    "{path_felt:.0%} where {queued_of_queue:g} packets were queued before losses and "
-    "{path_hardly_used:.0%} of the path's rate used, and the mean RTT < {queued_from_afar:g} times "
-    "its base), and they cost something: less than {path_left_to_losses:.0%} of the path's rate "
-    "passed, or the path was full for less than {path_felt:.0%} and showed fewer than "
-    "{rate_change_samples:g} rates; the last alone where no delay is known before losses",
-    lambda c: not _are_losses_of_queue(c),
-    _losses,
-)
 BOUND_BY_PATH_OR_ITS_LOSSES = Condition(
-    "the path bound most of the time, or losses that its queue made; not where nothing was lost, "
+    "the path bound it longest, or losses that its queue made; not where nothing was lost, "
     "less than {path_left_by_window:.0%} of the path's rate passed, and the window's was met",
     lambda c: (
         (c.limit == "path" and not _is_path_left(c))
-        or (c.limit == "loss" and _are_losses_of_queue(c))
+        or (c.limit == "loss" and are_losses_of_queue(c))
     ),
     lambda c: f"{limits_shown(c)}; {percent_words(budget.use_of_path(c.evidence))} of its rate",
 )
@@ -583,18 +496,11 @@ FLOOR_FELT = Condition(
     limits_shown,
 )
 SHARED = Condition(
-    "the rate while sending stayed below {share_of_path:.0%} of what the path delivered at best",
-    lambda c: below(_use_of_best(c), c.thresholds.share_of_path),
+    "the rate while sending stayed below {share_of_path:.0%} of what the path delivered at best, "
+    "or no rate of the path shows and it was full for less than {path_felt:.0%}: others filled it",
+    _is_path_shared,
     lambda c: (
         f"{rate_words(c.evidence.sending_rate_bytes_per_second)} of "
         f"{rate_words(c.evidence.path_rate_high_bytes_per_second)}"
     ),
 )
-
-
-def _use_of_best(case: Case) -> float | None:
-    rate, best = (
-        case.evidence.sending_rate_bytes_per_second,
-        case.evidence.path_rate_high_bytes_per_second,
-    )
-    return rate / best if rate and best else None

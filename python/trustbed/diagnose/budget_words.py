@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from trustbed.diagnose import budget, shapes
 from trustbed.diagnose.budget_conditions import (
+    BUFFER_LIMITED,
     FILLED_WHENEVER_RAN,
     HELD_BOTH_WAYS,
     PROCESSOR_SEEN_MISSING,
@@ -157,6 +158,9 @@ def _buffered(case: Case) -> str:
             f"a send buffer of {bytes_words(evidence.send_buffer_bytes)} was set, and up to {most} "
             f"were outstanding"
         )
+    if evidence.send_buffer_bytes and BUFFER_LIMITED.holds(case):
+        buffer = bytes_words(evidence.send_buffer_bytes)
+        return f"at most {most} were outstanding, of a send buffer of {buffer}"
     return f"at most {most} were outstanding, of a window of {bytes_words(evidence.window_bytes)}"
 
 

@@ -26,6 +26,7 @@ from typing import TypeAlias
 
 from trustbed.diagnose import budget_conditions as time
 from trustbed.diagnose import conditions as on
+from trustbed.diagnose import loss_conditions as losses
 from trustbed.diagnose import shape_conditions as shape
 from trustbed.diagnose import window_conditions as window
 from trustbed.diagnose.causes import Cause
@@ -181,8 +182,8 @@ STAGES: tuple[Stage, ...] = (
                 (time.IDLE_NOW_AND_THEN,),
                 most=75,
             ),
-            Rule("packets_overtook", "reordering", (time.LOSSY, shape.IN_VAIN)),
-            Rule("recoveries_were_needless", "reordering", (time.LOSSY, time.MOSTLY_NEEDLESS)),
+            Rule("packets_overtook", "reordering", (losses.LOSSY, shape.IN_VAIN)),
+            Rule("recoveries_were_needless", "reordering", (losses.LOSSY, losses.MOSTLY_NEEDLESS)),
             Rule(
                 "rate_fell_once",
                 "shaped",
@@ -196,17 +197,17 @@ STAGES: tuple[Stage, ...] = (
                 most=75,
             ),
             Rule("rate_has_two_levels", "rate_changed", (time.RATE_CHANGED,)),
-            Rule("marks_slowed", "mark_limited", (time.LOSSY, time.MARKED)),
+            Rule("marks_slowed", "mark_limited", (losses.LOSSY, losses.MARKED)),
             Rule(
                 "processor_was_taken_between_losses",
                 "host_scheduling",
-                (time.PROCESSOR_SEEN_MISSING, time.BOUND_BY_LOSS, time.PATH_LITTLE_USED),
+                (time.PROCESSOR_SEEN_MISSING, losses.BOUND_BY_LOSS, time.PATH_LITTLE_USED),
                 most=75,
             ),
             Rule(
                 "losses_away_from_queue",
                 "network_loss",
-                (time.LOSSY, time.LOST, time.LOSSES_NOT_OF_QUEUE),
+                (losses.LOSSY, losses.LOST, losses.LOSSES_NOT_OF_QUEUE),
             ),
             Rule("others_filled_a_queue", "network_congestion", (window.IN_A_QUEUE,)),
             Rule(
@@ -234,7 +235,7 @@ STAGES: tuple[Stage, ...] = (
                 most=75,
             ),
             Rule("start_bound", "slow_start", (time.BOUND_BY_START,)),
-            Rule("losses_bound", "network_loss", (time.BOUND_BY_LOSS, time.LOST)),
+            Rule("losses_bound", "network_loss", (losses.BOUND_BY_LOSS, losses.LOST)),
             Rule(
                 "acknowledgements_came_late",
                 "receiver_stalled",

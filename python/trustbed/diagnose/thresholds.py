@@ -93,6 +93,12 @@ class Thresholds(PublishedThresholds):
         "development transfers: 0.91 and more in drop-tail, CoDel, RED and shared queues, 0.86 at "
         "most for random loss; bursts of loss 0.94 once",
     )
+    loss_delay_rank_queued: float = value(
+        0.7,
+        "the same where a queue stood (mean RTT of 1.1 times its base or more)",
+        "development transfers: 0.80 and more in a queue of parallel flows, 0.65 at most for "
+        "random loss beside a queue; without one 0.79",
+    )
     path_used: float = value(
         0.6,
         "rate while sending over the path's rate from which a path is well used",
@@ -144,7 +150,7 @@ class Thresholds(PublishedThresholds):
     )
     rate_change_clear: float = value(
         0.03,
-        "the same where losses hold the transfer down for most of the time",
+        "the same where losses bound the transfer longest",
         "development transfers behind AQM: 0.02 at most where a rate was changed or a token bucket "
         "ran empty; 0.07 and more on links that vary",
     )

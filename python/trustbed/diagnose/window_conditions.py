@@ -103,7 +103,7 @@ IN_A_QUEUE = Condition(
     _inflations,
 )
 ACKNOWLEDGED_LATE = Condition(
-    "a window of {window_plain_segments:g} segments or more bound most of the time, and at the "
+    "a window of {window_plain_segments:g} segments or more bound it longest, and at the "
     "sender the 99th percentile of the RTT is {window_plain_tail:g} times its base or more, or at "
     "the receiver one in ten acknowledgements took {receiver_late:.0%} of the base RTT and "
     "{receiver_late_seconds:g} s or more longer than the median",
