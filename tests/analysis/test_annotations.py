@@ -314,6 +314,14 @@ def test_a_profile_of_the_users_own_is_kept(tmp_path: Path) -> None:
     assert [file.name for file in own.parent.iterdir()] == ["preferences"]
     wireshark.write(own.parent, force=True)
     assert own.read_text().startswith("# Made by trustbed")
+    wireshark.write(own.parent)
+    changed = own.read_text() + "gui.column.width: 80\n"
+    own.write_text(changed)
+    words = ["analyze", str(PAUSES), "--wireshark-profile", str(own.parent)]
+    assert main(words) == 1
+    assert own.read_text() == changed
+    assert main([*words, "--force"]) == 0
+    assert own.read_text() != changed
     with pytest.raises(OutputError, match="not a directory"):
         wireshark.write(own)
 

@@ -45,6 +45,8 @@ def store_transfers(
     version: str = VERSION,
     subject: str | None = None,
     wide: bool = True,
+    files: Sequence[str] | None = None,
+    size_bytes: int = 0,
 ) -> str | None:
     """Publishes a capture of these transfers; returns its key, or None if it is there.
 
@@ -73,7 +75,8 @@ def store_transfers(
         testbed=testbed,
         date=date_of(first),
         first_ns=first,
-        files=(f"/captures/{name}",),
+        files=tuple(files or [f"/captures/{name}"]),
+        size_bytes=size_bytes,
         verdicts={},
     )
     entry = store.publish(about, {name: table.to_reader() for name, table in tables.items()})

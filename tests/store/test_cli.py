@@ -39,10 +39,27 @@ def test_captures_are_stored_once_and_the_command_continues(
     code, out, _ = ran(capsys, "analyze", *FILES, *words, "--json")
     document = json.loads(out)
     assert code == 0
-    assert document["captures"] == {"all": 3, "present": 3}
+    assert document["captures"] == {"all": 3, "stored": 0, "present": 3, "failed": 0}
     assert document["transfers"]["discard"] >= 1
     assert ran(capsys, "analyze", *FILES, *words, "--quiet", "--fail-on", "discard")[0] == 4
     assert ran(capsys, "store", "ls", url)[1].count("\nlab ") == 3
+    out = ran(capsys, "analyze", *FILES, "--store", url, "--testbed", "other")[1]
+    assert "\n3 captures there before under another label: lab\n" in out
+
+
+def test_an_analysis_that_is_asked_for_again_counts_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = str(tmp_path / "lab.store")
+
+    def options_after(*words: str) -> list[dict[str, str]]:
+        assert ran(capsys, "analyze", FILES[0], "--store", url, *words)[0] == 0
+        return [entry.options for entry in open_store(url).entries]
+
+    assert options_after() == [{}]
+    assert options_after("--workload", "bulk") == [{"workload": "bulk"}]
+    assert options_after() == [{}]
+    assert len(open_store(url).manifests) == 2
 
 
 def test_entries_are_listed_shown_and_chosen_by_the_beginning_of_a_key(
@@ -100,11 +117,35 @@ def test_answers_are_text_json_and_pages(
     assert "Since 2026-01-11 00:00 UTC: from 8.3 %" in out
 
 
+def test_labels_that_nothing_has_are_named(
+    lab_store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words, message in (
+        (("hosts", "--testbed", "la"), "nothing has the testbed la"),
+        (("papers", "--paper", "icm"), "nothing has the paper icm"),
+        (("papers", "--testbed", "wan", "--fail-on", "discard"), "no run to judge"),
+    ):
+        code, out, err = ran(capsys, "store", words[0], lab_store.url, *words[1:])
+        assert (code, out) == (1, "")
+        assert message in err
+    assert (
+        "hint: there are: lab, wan\n"
+        in ran(capsys, "store", "ls", lab_store.url, "--testbed", "la")[2]
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (("analyze", "x.pcap", "--cluster", "local"), "--cluster needs --store URL"),
         (("analyze", "x.pcap", "--store", "s", "--out", "d"), "--out is about one capture"),
+        (("analyze", "x", "--store", "s", "--annotate", "a"), "--annotate is about one capture"),
+        (("analyze", "x", "--store", "s", "--wireshark-profile", "p"), "--wireshark-profile is"),
+        (
+            ("analyze", "x", "--store", "s", "--cluster", "h:8786", "--workers", "2"),
+            "--workers has no effect on workers that run already",
+        ),
+        (("store", "gc", "x", "--testbed", "lab"), "--testbed has no effect on gc"),
         (("analyze", "-", "--store", "s"), "--store reads captures twice"),
         (("analyze", "--store", "s"), "no capture given"),
         (("analyze", "x", "--store", "s", "--worker-memory", "1GiB"), "--worker-memory has no"),

@@ -296,11 +296,73 @@ def test_a_table_that_is_damaged_or_missing_is_named_with_what_to_do(url: str) -
         found.verdicts.table()
     assert f"manifests/{key}.json" in refused.value.hint
     assert found.transfers.table().num_rows == 2, "the others are read"
+    here.files.remove(f"manifests/{key}.json")
+    assert open_store(url).verdicts.table().num_rows == 1
+    assert store_transfers(here, "b.pcap", ONE) == key
+    assert open_store(url).verdicts.table().num_rows == 2, "what was damaged is replaced"
     here.files.remove(name)
     with pytest.raises(StoreError, match=rf"a table of b\.pcap is missing, .*{name}"):
         found.verdicts.table()
     here.files.remove(f"manifests/{key}.json")
-    assert open_store(url).verdicts.table().num_rows == 1
+    assert store_transfers(here, "b.pcap", ONE) == key
+    assert open_store(url).verdicts.table().num_rows == 2, "what was missing is there again"
+
+
+def test_a_manifest_that_cannot_be_read_is_an_error(
+    disk: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store_transfers(open_store(disk), "a.pcap", ONE)
+    found = open_store(disk)
+
+    def denied(path: str, **_: object) -> bytes:
+        raise PermissionError(errno.EACCES, "Permission denied", path)
+
+    monkeypatch.setattr(found.files.system, "cat_file", denied)
+    with pytest.raises(StoreError):
+        _ = found.entries
+
+
+@pytest.mark.parametrize(
+    ("name", "directory"),
+    [("x", "../../victim"), ("x", "tables/../../victim"), ("x", "tables"), ("../../x", "tables/x")],
+)
+def test_a_manifest_that_leads_out_of_the_store_is_refused(
+    name: str, directory: str, tmp_path: Path
+) -> None:
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (victim / "thesis.tex").write_text("mine", encoding="utf-8")
+    here = open_store(tmp_path / "a" / "lab.store", create=True)
+    key = store_transfers(here, "a.pcap", ONE)
+    planted = json.loads(here.files.read(f"manifests/{key}.json") or b"")
+    planted |= {"state": "removing", "key": name, "directory": directory}
+    here.files.create("manifests/x.json", json.dumps(planted).encode())
+    for ask in (lambda store: store.entries, lambda store: store.gc(older_seconds=0)):
+        with pytest.raises(StoreError, match=r"manifest is damaged, .*x\.json: it names "):
+            ask(open_store(here.url))
+    assert (victim / "thesis.tex").is_file()
+
+
+def test_brackets_are_no_pattern(tmp_path: Path, captures: list[Job]) -> None:
+    url = open_store(tmp_path / "lab[1]*.store", create=True).url
+    assert stored(url, captures[:1])[0].state == "stored"
+    assert len(open_store(url).entries) == 1
+    assert open_store(url).verdicts.table().num_rows > 0
+
+
+def test_a_capture_that_grew_counts_once(disk: str) -> None:
+    here = open_store(disk)
+    rotated = [f"/captures/a_{number:05}.pcap" for number in range(3)]
+    store_transfers(here, "a", ONE, subject="1" * 64, files=rotated[:2], size_bytes=200)
+    store_transfers(here, "a", TWO, subject="2" * 64, files=rotated, size_bytes=300)
+    store_transfers(here, "b", ONE, subject="3" * 64, files=["/captures/b.pcap"], size_bytes=10)
+    store_transfers(here, "b", TWO, subject="4" * 64, files=["/captures/b.pcap"], size_bytes=20)
+    later = [Sent("alpha", "beta", BEGAN + 1)]
+    store_transfers(here, "b", later, subject="5" * 64, files=["/captures/b.pcap"], size_bytes=30)
+    found = open_store(disk)
+    assert [one.subject[0] for one in found.entries] == ["2", "4", "5"]
+    assert len(found.gc(older_seconds=0)) == 2
+    assert open_store(disk).verdicts.table().num_rows == 5
 
 
 def test_a_file_is_no_store(tmp_path: Path) -> None:

@@ -276,3 +276,16 @@ def test_answers_that_nobody_asked_for_are_an_error_before_they_fill_memory(
     """)
     with Agent.start("send", {}) as one, pytest.raises(AgentError, match="more than 1000 answers"):
         one.report(PATIENCE)
+
+
+def test_long_answers_that_nobody_asked_for_are_an_error_sooner(
+    plays: Plays, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent, "MOST_UNREAD_BYTES", 1 << 20)
+    plays("""
+    emit(event="ready")
+    while True:
+        emit(event="progress", more="x" * 100_000)
+    """)
+    with Agent.start("send", {}) as one, pytest.raises(AgentError, match="more than 1048576 bytes"):
+        one.report(PATIENCE)

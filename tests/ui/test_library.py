@@ -80,6 +80,21 @@ def test_what_was_removed_is_gone(tmp_path: Path, quick_store: None) -> None:
         assert library.holdings().transfers.num_rows == 2
 
 
+def test_what_begins_in_the_directory_appears_and_what_goes_is_gone(
+    tmp_path: Path, quick_store: None
+) -> None:
+    sent = [Sent("10.0.0.1", "10.0.0.2", BEGAN)]
+    store_transfers(open_store(tmp_path / "a.store", create=True), "a.pcap", sent)
+    library = Library(str(tmp_path))
+    assert len(library.holdings().items) == 1
+    store_transfers(open_store(tmp_path / "b.store", create=True), "b.pcap", sent)
+    library._looked = 0.0
+    assert len(library.holdings().items) == 2
+    shutil.rmtree(tmp_path / "a.store")
+    library._looked = 0.0
+    assert [item.entry.name for item in library.holdings().of_kind("capture")] == ["b.pcap"]
+
+
 def _item(place: Path) -> Item:
     holdings = Library(str(place / "lab.store")).holdings()
     return next(one for one in holdings.of_kind("capture") if "random" in one.entry.name)
@@ -169,21 +184,26 @@ def test_a_capture_is_read_again_as_it_was_analysed() -> None:
         How.of(cast("Entry", entry))
 
 
-def test_a_manifest_that_leads_out_of_the_store_is_left_out(
-    tmp_path: Path, quick_store: None
-) -> None:
-    other = open_store(tmp_path / "other.store", create=True)
-    store_transfers(other, "secret.pcap", [Sent("10.0.0.1", "10.0.0.2", BEGAN)])
+def test_what_cannot_be_read_later_is_told_until_it_can(tmp_path: Path, quick_store: None) -> None:
     store = open_store(tmp_path / "lab.store", create=True)
-    for number, way in enumerate(("..", "tables/..")):
-        key = store_transfers(store, f"{number}.pcap", [Sent("10.0.0.3", "10.0.0.2", BEGAN)])
-        manifest = Path(store.files.path(f"manifests/{key}.json"))
-        entry = msgspec.json.decode(manifest.read_bytes())
-        there = f"{way}/../other.store/{other.entries[0].directory}"
-        manifest.write_bytes(msgspec.json.encode(entry | {"directory": there, "key": "../../x"}))
-    holdings = Library(store.url).holdings()
-    assert (len(holdings.items), holdings.transfers.num_rows) == (0, 0)
-    assert holdings.problems == ["2 manifests name tables outside the store"]
+    sent = [Sent("10.0.0.1", "10.0.0.2", BEGAN)]
+    store_transfers(store, "a.pcap", sent)
+    library = Library(store.url)
+    assert library.holdings().problems == []
+    library._looked = 0.0
+    planted = Path(store.files.path("manifests/x.json"))
+    planted.write_text("{", encoding="utf-8")
+    for _ in range(2):
+        holdings = library.holdings()
+        library._looked = 0.0
+        assert len(holdings.items) == 1
+        (problem,) = holdings.problems
+        assert "what was there before is shown" in problem
+    planted.unlink()
+    assert library.holdings().problems == []
+
+
+def test_captures_are_kept_below_the_directory(tmp_path: Path) -> None:
     outside = SimpleNamespace(entry=SimpleNamespace(key="../../x"))
     place = Captures(tmp_path / "ui")._place(cast("Item", outside), "../..")
     assert place.parent == tmp_path / "ui"

@@ -23,6 +23,7 @@ from tests.ui.serving import Client, serving
 from trustbed.report.transfer import comparison
 from trustbed.store.captures import How, jobs_of, store_capture
 from trustbed.store.store import open_store
+from trustbed.ui import pages
 
 HOW = How(version=trustbed.__version__, testbed="lab", workers=1)
 
@@ -45,6 +46,20 @@ def test_the_list_counts_filters_and_pages(client: Client) -> None:
     assert "2,500 transfers" in client.page("/?testbed=wan&verdict=discard")
     assert "1,000 transfers" in client.page("/?testbed=wan&since=2026-01-03&until=2026-01-03")
     assert "Nothing matches" in client.page("/?q=nowhere")
+
+
+def test_a_long_list_of_captures_has_pages(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "LISTED", 5)
+    shown = [
+        re.findall(r'data-href="/capture/([^"]*)', client.page(f"/captures?page={number}"))
+        for number in (1, 2, 3)
+    ]
+    assert [len(one) for one in shown] == [5, 5, 2]
+    assert len({key for one in shown for key in one}) == 12
+    assert "6 to 10" in words(client.page("/captures?page=2"))
+    assert 'rel="next" href="/captures?q=drawn&amp;page=2"' in client.page("/captures?q=drawn")
+    many = "&".join(["q"] * 101)
+    assert client.ask(f"/?{many}").status == 400
 
 
 def test_a_transfer_is_told_in_the_words_of_its_report(client: Client, transfer: str) -> None:

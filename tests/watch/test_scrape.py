@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.patience import PATIENCE, wait_until
+from trustbed.watch import scrape
 from trustbed.watch.scrape import LOOPBACK, MOST_CLIENTS, Endpoint, names_loopback
 
 
@@ -60,6 +61,27 @@ def test_whatever_a_client_sends_others_are_served(endpoint: Endpoint, sent: byt
         with suppress(ConnectionResetError):
             while answer := client.recv(1 << 16):
                 assert b"one 1" not in answer or b" 200 " in answer
+    assert ask(endpoint, "localhost")[0] == 200
+
+
+def ended(client: socket.socket) -> bool:
+    """Sends one more byte; whether the server has had enough."""
+    try:
+        client.sendall(b"G")
+        return client.recv(1) == b""
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
+
+
+def test_a_request_that_comes_byte_by_byte_ends(
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scrape, "LONGEST_SILENCE", 0.5)
+    with socket.create_connection((LOOPBACK, port_of(endpoint)), PATIENCE) as client:
+        client.settimeout(0.05)
+        wait_until(lambda: ended(client), "it is not served for longer than promised")
     assert ask(endpoint, "localhost")[0] == 200
 
 

@@ -100,7 +100,10 @@ impl Stream {
 
     /// Reads on until the window holds `length` bytes or the stream has ended.
     pub(crate) fn fill_to(&mut self, length: usize) {
-        if self.buffer.len() - self.start < length {
+        // Bytes move to the front where at least as many were let go of. Else every short record
+        // would move all of a long window, which a record that lies about its length asks for; the
+        // buffer grows instead, to twice the window at most.
+        if self.buffer.len() - self.start < length && self.start >= self.end - self.start {
             self.buffer.copy_within(self.start..self.end, 0);
             self.end -= self.start;
             self.start = 0;

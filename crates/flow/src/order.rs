@@ -3,15 +3,18 @@
 //! A packet that is more than 10 ms older than the newest seen is not sorted in: the clock has
 //! stepped back. Then an epoch ends: what is held is released as it is, and everything later is
 //! compared with the new clock only. Within an epoch the result is exactly a stable sort by
-//! timestamp.
+//! timestamp, as long as 10 ms hold no more than 16,384 packets: of more the oldest are released,
+//! and a packet that should have been before them gets their time.
 
 use std::collections::VecDeque;
 
 use trustbed_units::{Ns, Span};
-use trustbed_wire::Batch;
+use trustbed_wire::{Batch, Packet};
 
 /// How far back a packet may be sorted.
 const BUFFER: Span = Span::from_millis(10);
+/// Packets held at most: more come within 10 ms where a capture has no times.
+const MOST_HELD: usize = 16 * 1024;
 /// The coarsest timestamp granularity that is looked for.
 const COARSEST: i64 = 1_000_000_000;
 /// Packets whose timestamps are all checked for granularity; later, every sixteenth is.
@@ -60,6 +63,9 @@ pub struct Reordered {
 #[derive(Debug)]
 pub struct Order {
     held: VecDeque<Reordered>,
+    held_packets: usize,
+    /// The time of the last packet of this epoch that was released before its time.
+    released: Ns,
     newest: Ns,
     epoch: u32,
     finished: bool,
@@ -84,6 +90,8 @@ impl Default for Order {
         };
         Self {
             held: VecDeque::new(),
+            held_packets: 0,
+            released: Ns::MIN,
             newest: Ns::MIN,
             epoch: 0,
             finished: false,
@@ -106,7 +114,7 @@ impl Order {
         }
         if sorted {
             self.newest = last;
-            self.held.push_back(Reordered { batch, epoch: self.epoch });
+            self.hold(batch);
         } else {
             self.merge(&batch);
         }
@@ -115,9 +123,25 @@ impl Order {
     /// A batch whose packets can no longer be overtaken.
     pub fn pop(&mut self) -> Option<Reordered> {
         let front = self.held.front()?;
-        let last = front.batch.packets.last().map_or(Ns::MIN, |p| p.ts);
-        let settled = self.finished || front.epoch < self.epoch || self.newest - last >= BUFFER;
-        if settled { self.held.pop_front() } else { None }
+        let settled =
+            self.finished || front.epoch < self.epoch || self.newest - last_of(front) >= BUFFER;
+        if !settled && self.held_packets <= MOST_HELD {
+            return None;
+        }
+        let mut popped = self.held.pop_front()?;
+        if !settled {
+            if let Some(later) = split(&mut popped, MOST_HELD / 2) {
+                self.held.push_front(later);
+            }
+            self.released = last_of(&popped);
+        }
+        self.held_packets -= popped.batch.packets.len();
+        Some(popped)
+    }
+
+    fn hold(&mut self, batch: Batch) {
+        self.held_packets += batch.packets.len();
+        self.held.push_back(Reordered { batch, epoch: self.epoch });
     }
 
     /// No packet will follow.
@@ -163,13 +187,15 @@ impl Order {
                 self.facts.reordered_most = self.facts.reordered_most.max(behind);
             }
             self.newest = self.newest.max(packet.ts);
-            append(&mut current, batch, packet);
+            let packet = Packet { ts: packet.ts.max(self.released), ..*packet };
+            append(&mut current, batch, &packet);
         }
         self.settle(current);
     }
 
     fn step_back(&mut self, behind: Span, index: u64) {
         self.epoch += 1;
+        self.released = Ns::MIN;
         self.facts.clock_steps += 1;
         self.facts.clock_step_most = self.facts.clock_step_most.max(behind);
         self.facts.clock_step_index.get_or_insert(index);
@@ -184,7 +210,9 @@ impl Order {
             && back.epoch == self.epoch
             && back.batch.packets.last().is_some_and(|p| p.ts > earliest)
         {
-            parts.extend(self.held.pop_back().map(|r| r.batch));
+            let overlapped = self.held.pop_back().map(|r| r.batch);
+            self.held_packets -= overlapped.as_ref().map_or(0, |batch| batch.packets.len());
+            parts.extend(overlapped);
         }
         let mut sorted = Batch::default();
         for part in parts.iter().rev() {
@@ -193,11 +221,28 @@ impl Order {
             }
         }
         sorted.packets.sort_by_key(|p| p.ts);
-        self.held.push_back(Reordered { batch: sorted, epoch: self.epoch });
+        self.hold(sorted);
     }
 }
 
-fn append(into: &mut Batch, from: &Batch, packet: &trustbed_wire::Packet) {
+fn last_of(held: &Reordered) -> Ns {
+    held.batch.packets.last().map_or(Ns::MIN, |p| p.ts)
+}
+
+/// Leaves the first `most` packets, and gives the others back.
+fn split(held: &mut Reordered, most: usize) -> Option<Reordered> {
+    if held.batch.packets.len() <= most {
+        return None;
+    }
+    let whole = std::mem::take(&mut held.batch);
+    let mut later = Batch::default();
+    for (at, packet) in whole.packets.iter().enumerate() {
+        append(if at < most { &mut held.batch } else { &mut later }, &whole, packet);
+    }
+    Some(Reordered { batch: later, epoch: held.epoch })
+}
+
+fn append(into: &mut Batch, from: &Batch, packet: &Packet) {
     let mut packet = *packet;
     if let Some(options) = from.options_of(&packet) {
         packet.options = u32::try_from(into.options.len()).unwrap_or(u32::MAX);

@@ -85,6 +85,11 @@ impl RangeSet {
         }
     }
 
+    /// Forgets the lowest ranges beyond the `most` highest.
+    pub fn keep_highest(&mut self, most: usize) {
+        self.ranges.drain(..self.ranges.len().saturating_sub(most));
+    }
+
     /// How many ranges there are.
     pub fn len(&self) -> usize {
         self.ranges.len()

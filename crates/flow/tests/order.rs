@@ -206,6 +206,33 @@ fn equal_timestamps_keep_the_order_of_the_capture() {
     assert_eq!((facts.reordered, facts.equal), (2, 2));
 }
 
+/// Pairs that are 8 ms apart, of which 32,000 begin within these 8 ms; and a capture without times.
+#[test]
+fn it_holds_a_bounded_number_of_packets() {
+    const PACKETS: i64 = 60_000;
+    let far = 8 * MILLI;
+    for spread in [far, 0] {
+        let stamps: Vec<i64> =
+            (0..PACKETS).map(|n| if spread == 0 { 7 } else { n / 2 * 500 + n % 2 * far }).collect();
+        let (mut order, mut pushed, mut times) = (Order::default(), 0, Vec::new());
+        for part in cut(&stamped(&stamps), &[1024]) {
+            pushed += part.packets.len();
+            order.push(part);
+            while let Some(ready) = order.pop() {
+                times.extend(ready.batch.packets.iter().map(|p| p.ts));
+            }
+            assert!(pushed - times.len() <= 16 * 1024, "{} held", pushed - times.len());
+        }
+        order.finish();
+        while let Some(ready) = order.pop() {
+            times.extend(ready.batch.packets.iter().map(|p| p.ts));
+        }
+        assert_eq!(times.len(), stamps.len());
+        assert!(times.is_sorted());
+        assert_eq!(order.facts().clock_steps, 0);
+    }
+}
+
 #[test]
 fn an_empty_batch_changes_nothing() {
     let mut order = Order::default();

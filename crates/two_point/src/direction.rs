@@ -7,6 +7,10 @@ use trustbed_units::{Ns, Seq, Span};
 use crate::pending::Waiting;
 use crate::{Capture, Frame, RoundTrips};
 
+/// Ranges of bytes that have arrived, kept at most: of a direction with more holes, a frame that
+/// fills one of the lowest counts as new.
+const MOST_ARRIVED: usize = 4096;
+
 /// Frame counts by fate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Fates {
@@ -123,6 +127,7 @@ impl Direction {
             let (start, end) = self.offsets(frame);
             let mut is_new = false;
             self.arrived.insert(start, end, |_, _| is_new = true);
+            self.arrived.keep_highest(MOST_ARRIVED);
             self.spurious += u64::from(!is_new);
             self.round_trips.on_data(end, delivered.sent, delivered.arrived);
         }

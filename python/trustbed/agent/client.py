@@ -42,6 +42,8 @@ LONGEST_LINE = 16 << 20
 """The longest line that an agent may write, in bytes."""
 MOST_UNREAD = 100_000
 """Events that may wait until somebody reads them."""
+MOST_UNREAD_BYTES = 64 << 20
+"""Bytes of their lines."""
 
 _TAIL_BYTES = 4000
 _SHOWN_BYTES = 80
@@ -122,7 +124,8 @@ class Agent:
         self._process = process
         self._errors = errors
         self._read = bytearray()
-        self._unread: list[Event] = []
+        self._unread: list[tuple[int, Event]] = []
+        self._line_bytes = 0
         self._complaint: AgentError | None = None
         self.ahead_ns = 0
         """How far the clock of its host is ahead of ours: moments are told in its time."""
@@ -223,7 +226,7 @@ class Agent:
             AgentError: It reports an error, or has died.
         """
         if self._unread:
-            return self._unread.pop(0)
+            return self._unread.pop(0)[1]
         return self._next(time.monotonic() + seconds)
 
     def report(self, seconds: float) -> Event:
@@ -298,9 +301,9 @@ class Agent:
     def _expect(self, kind: str, seconds: float) -> Event:
         """The event of that kind; others wait for a later call."""
         deadline = time.monotonic() + seconds
-        for index, unread in enumerate(self._unread):
+        for index, (_, unread) in enumerate(self._unread):
             if unread["event"] == kind:
-                return self._unread.pop(index)
+                return self._unread.pop(index)[1]
         while True:
             event = self._next(deadline)
             if event is None:
@@ -316,11 +319,13 @@ class Agent:
         """Keeps an event for a later call."""
         if len(self._unread) >= MOST_UNREAD:
             raise self._malformed(f"more than {MOST_UNREAD} answers came unasked")
-        self._unread.append(event)
+        if sum(size for size, _ in self._unread) + self._line_bytes > MOST_UNREAD_BYTES:
+            raise self._malformed(f"more than {MOST_UNREAD_BYTES} bytes of answers came unasked")
+        self._unread.append((self._line_bytes, event))
 
     def _next(self, deadline: float) -> Event | None:
         for line in self._lines(deadline):
-            event = self._validated(line)
+            event, self._line_bytes = self._validated(line), len(line)
             if event["event"] == "error":
                 self._complaint = AgentError(
                     f"{self.name}: {event['message']}", event["hint"], self._code()

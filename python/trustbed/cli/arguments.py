@@ -219,7 +219,7 @@ def add_store(parser: argparse.ArgumentParser) -> None:
         "--cluster",
         metavar="WHERE",
         help="worker processes of Dask: local (one per core, or --workers N), the HOST:PORT of a "
-        "scheduler, or ssh:INVENTORY",
+        "scheduler, or ssh:INVENTORY (one per host, or --workers N)",
     )
     group.add_argument(
         "--worker-memory",
@@ -239,15 +239,25 @@ def check_store(options: argparse.Namespace) -> None:
                     "for example: trustbed analyze captures/ --store lab.store --cluster local",
                 )
         return
-    alone = ("report", "out", "junit", "csv", "samples", "burst", "sender", "receiver", "force")
+    alone = (
+        *("report", "out", "junit", "csv", "samples", "burst", "annotate", "wireshark_profile"),
+        *("sender", "receiver", "same_clock", "force"),
+    )
     given = [name for name in alone if getattr(options, name)]
     if given:
         raise UsageError(
-            f"--{given[0]} is about one capture, and --store about many",
+            f"--{given[0].replace('_', '-')} is about one capture, and --store about many",
             "leave one of the two out",
         )
     if options.worker_memory is not None and options.cluster is None:
         raise UsageError("--worker-memory has no effect without --cluster", "add --cluster local")
+    is_there = options.cluster not in (None, "local") and not options.cluster.startswith("ssh:")
+    for name in ("workers", "worker_memory") if is_there else ():
+        if getattr(options, name) is not None:
+            raise UsageError(
+                f"--{name.replace('_', '-')} has no effect on workers that run already",
+                "it belongs to --cluster local and --cluster ssh:INVENTORY",
+            )
     if not options.captures:
         raise UsageError(
             "no capture given", "for example: trustbed analyze captures/ --store lab.store"
@@ -380,8 +390,8 @@ def check_analyze(options: argparse.Namespace) -> None:
             "--samples needs a directory, --out DIR",
             "for example: trustbed analyze server.pcap --out tables --samples",
         )
-    if options.force and options.out is None:
-        raise UsageError("--force has no effect without --out DIR", hint)
+    if options.force and options.out is None and options.wireshark_profile is None:
+        raise UsageError("--force has no effect without --out DIR or --wireshark-profile DIR", hint)
     check_inputs(options.captures)
     if options.burst and not all(Path(file).is_file() for file in options.captures):
         raise UsageError(

@@ -106,6 +106,7 @@ def run(words: Sequence[str]) -> int:
 
 
 _OWN = {
+    "testbed": ("ls", "add", "hosts", "causes", "papers"),
     "paper": ("papers", "add"),
     "cause": ("causes",),
     "since": ("causes",),
@@ -146,11 +147,29 @@ def _show(words: Sequence[str], name: str, answer: object) -> None:
     printable.write_json(document, sys.stdout)
 
 
+def _labelled(options: argparse.Namespace) -> Store:
+    """The store, if something in it has the labels that were given.
+
+    Raises:
+        Complaint: Nothing has.
+    """
+    store = _open(options)
+    for name in ("testbed", "paper"):
+        label = getattr(options, name)
+        known = {getattr(entry, name) for entry in store.entries} - {None}
+        if label is not None and label not in known:
+            raise arguments.Complaint(
+                f"nothing has the {name} {label}, {store.url}",
+                f"there {'is' if len(known) == 1 else 'are'}: {', '.join(sorted(known)) or 'none'}",
+            )
+    return store
+
+
 def _ls(options: argparse.Namespace, words: Sequence[str]) -> int:
     from trustbed.report.store import text
 
     entries = [
-        entry for entry in _open(options).entries if options.testbed in (None, entry.testbed)
+        entry for entry in _labelled(options).entries if options.testbed in (None, entry.testbed)
     ]
     if options.json:
         _show(words, "entries", entries)
@@ -215,7 +234,7 @@ def _hosts(options: argparse.Namespace, words: Sequence[str]) -> int:
     from trustbed.report.store import page, text
     from trustbed.store.questions import hosts
 
-    answer = hosts.ask(_open(options), testbed=options.testbed)
+    answer = hosts.ask(_labelled(options), testbed=options.testbed)
     _answer(options, words, "hosts", answer, page.hosts, text.hosts)
     return FINE
 
@@ -226,7 +245,7 @@ def _causes(options: argparse.Namespace, words: Sequence[str]) -> int:
 
     since = None if options.since is None else _moment(options.since)
     answer = causes.ask(
-        _open(options), testbed=options.testbed, cause=options.cause, since_ns=since
+        _labelled(options), testbed=options.testbed, cause=options.cause, since_ns=since
     )
     _answer(options, words, "causes", answer, page.causes, text.causes)
     return FINE
@@ -248,7 +267,13 @@ def _papers(options: argparse.Namespace, words: Sequence[str]) -> int:
     from trustbed.store.questions import papers
 
     fewest = options.fewest or papers.FEWEST
-    answer = papers.ask(_open(options), paper=options.paper, testbed=options.testbed, fewest=fewest)
+    answer = papers.ask(
+        _labelled(options), paper=options.paper, testbed=options.testbed, fewest=fewest
+    )
+    if options.fail_on is not None and not answer.runs:
+        raise arguments.Complaint(
+            f"no run to judge, {options.words[1]}", "trustbed store add URL RUN… adds runs"
+        )
     _answer(options, words, "papers", answer, page.papers, text.papers)
     standings = {one.standing for one in answer.runs}
     if options.fail_on is not None and "discard" in standings:

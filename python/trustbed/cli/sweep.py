@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -60,15 +61,17 @@ def run(options: argparse.Namespace, given: Sequence[str]) -> int:
                     report(f"not stored: {one.message} ({one.hint})")
         except KeyboardInterrupt:
             print(
-                f"{words.counted(sweep.done, 'capture')} of {sweep.captures} are in {url}; the "
+                f"{words.counted(sweep.held, 'capture')} of {sweep.captures} are in {url}; the "
                 "same command continues",
                 file=sys.stderr,
             )
             raise
+    others = _there_before(sweep, url, options)
     if options.json:
         printable.write_json(_document(sweep, url, given))
     elif not options.quiet:
-        printable.write("\n".join(_summary(sweep, options.store)) + "\n")
+        told = [*_summary(sweep), *others, f"next: trustbed store hosts {options.store}"]
+        printable.write("\n".join(told) + "\n")
     return _code(sweep, options)
 
 
@@ -112,7 +115,7 @@ def _outcomes(
     return cluster.carry_out(jobs, url, how, where, report=report, reading=reading)
 
 
-def _summary(sweep: Sweep, url: str) -> Iterator[str]:
+def _summary(sweep: Sweep) -> Iterator[str]:
     states = sweep.states
     yield (
         f"{words.counted(states['stored'], 'capture')} stored, {words.count(states['present'])} "
@@ -131,7 +134,23 @@ def _summary(sweep: Sweep, url: str) -> Iterator[str]:
         yield f"  {one.message}"
     if len(sweep.failed) > SHOWN:
         yield f"  and {words.count(len(sweep.failed) - SHOWN)} more"
-    yield f"next: trustbed store hosts {url}"
+
+
+def _there_before(sweep: Sweep, url: str, options: argparse.Namespace) -> list[str]:
+    """Lets analyses that were there before count, and tells which have another label."""
+    from trustbed.store.store import open_store
+
+    if not sweep.present:
+        return []
+    store = open_store(url)
+    store.renew(sweep.present)
+    found = (store.manifests.get(key) for key in sweep.present)
+    labels = Counter(entry.testbed for entry in found if entry is not None)
+    del labels[options.testbed or "unnamed"]
+    if options.testbed is None or not labels:
+        return []
+    names = ", ".join(sorted(labels))
+    return [f"{words.counted(labels.total(), 'capture')} there before under another label: {names}"]
 
 
 def _document(sweep: Sweep, url: str, given: Sequence[str]) -> Json:
@@ -140,7 +159,10 @@ def _document(sweep: Sweep, url: str, given: Sequence[str]) -> Json:
     return {
         "trustbed": describe(given, "analyze"),
         "store": url,
-        "captures": {"all": sweep.captures, **sweep.states},
+        "captures": {
+            "all": sweep.captures,
+            **{state: sweep.states[state] for state in ("stored", "present", "failed")},
+        },
         "transfers": dict(sweep.verdicts),
         "failed": [
             {"capture": one.name, "problem": one.problem, "message": one.message, "hint": one.hint}

@@ -45,7 +45,7 @@ def read(directory: Path) -> Kept:
         return Kept()
     try:
         return msgspec.json.decode(file.read_bytes(), type=Kept)
-    except msgspec.DecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise SensitivityError(
             f"{file} is damaged: {error}", "remove it; the study then has its whole budget"
         ) from None

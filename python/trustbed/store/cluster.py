@@ -39,7 +39,8 @@ class Cluster:
 
     Attributes:
         where: ``local``, the address of a scheduler, or ``ssh:`` and an inventory.
-        processes: Workers of a local cluster (default: one per core).
+        processes: Workers of a local cluster (default: one per core), or per host of an SSH
+            cluster (default: one).
         memory: Bytes that each worker of a local or SSH cluster may have (default: its share).
         limits: When a task is slow, and which capture several workers share.
     """
@@ -166,7 +167,11 @@ def _over_ssh(distributed: Any, cluster: Cluster) -> Any:  # noqa: ANN401 - Dask
     return distributed.SSHCluster(
         [reached[0].address, *(one.address for one in reached)],
         connect_options=[options[0], *options],
-        worker_options={"nthreads": 1, "memory_limit": cluster.memory or "auto"},
+        worker_options={
+            "n_workers": cluster.processes or 1,
+            "nthreads": 1,
+            "memory_limit": cluster.memory or "auto",
+        },
         scheduler_options={"dashboard_address": _NO_DASHBOARD, "dashboard": False},
     )
 

@@ -11,6 +11,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from pathlib import PurePosixPath
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -25,8 +26,11 @@ UPGRADE = "install the trustbed that wrote it, or a later one: pip install --upg
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """A label becomes a part of paths and of Hive partitions."""
 UNDATED = "undated"
-MANIFESTS, ENDING = "manifests", ".json"
-"""Below a store: the directory of manifests, and how their names end."""
+MANIFESTS, ENDING, TABLES = "manifests", ".json", "tables"
+"""Below a store: the directory of manifests, how their names end, and that of tables."""
+
+PARTITION = "/capture="
+"""Before the key in the directory of an entry's tables."""
 
 Kind: TypeAlias = Literal["capture", "run", "campaign"]
 KINDS: tuple[Kind, ...] = ("capture", "run", "campaign")
@@ -111,7 +115,7 @@ def key_of(subject: str, version: str, options: Mapping[str, str]) -> str:
 
 def directory_of(testbed: str, date: str, key: str) -> str:
     """The partition of an entry."""
-    return f"testbed={testbed}/date={date}/capture={key}"
+    return f"testbed={testbed}/date={date}{PARTITION}{key}"
 
 
 def label(text: str, what: str) -> str:
@@ -138,16 +142,20 @@ def encoded(entry: Entry) -> bytes:
     return msgspec.json.format(msgspec.json.encode(entry), indent=1) + b"\n"
 
 
-def decoded(data: bytes, where: str) -> Entry:
-    """The entry of a manifest.
+def decoded(data: bytes, key: str, where: str) -> Entry:
+    """The entry of a manifest, which is that of a key and names tables of the store.
 
     Raises:
-        StoreError: It is of a later version, or damaged.
+        StoreError: It is of a later version, damaged, or names something else.
     """
     check_version(data, where)
     try:
-        return msgspec.json.decode(data, type=Entry)
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        entry = msgspec.json.decode(data, type=Entry)
+        parts = PurePosixPath(entry.directory).parts
+        if entry.key != key or parts[:1] != (TABLES,) or ".." in parts or len(parts) < 2:
+            raise ValueError(f"it names {entry.key} and {entry.directory}")
+        return entry
+    except (ValueError, RecursionError) as error:
         raise StoreError(
             f"manifest is damaged, {where}: {error}",
             "remove it and repeat the command that stored it; its tables are removed by "
@@ -167,7 +175,7 @@ def check_version(data: bytes, where: str) -> None:
     """
     try:
         version = msgspec.json.decode(data, type=_Version).schema_version
-    except (msgspec.DecodeError, msgspec.ValidationError):
+    except (ValueError, RecursionError):
         return  # damaged, which whoever reads it whole finds out
     if version > SCHEMA_VERSION:
         raise StoreError(

@@ -8,12 +8,14 @@ two writers of the same capture in the same moment the second one wins; both wri
 from __future__ import annotations
 
 import contextlib
+import filecmp
 import os
 import shutil
 import tempfile
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,7 @@ from trustbed.store.errors import StoreError, explained
 PARTIAL = ".partial"
 """Below a local store: what is being written. No documented pattern matches it."""
 _TIMES = 10
+_AT_ONCE = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +69,16 @@ class Files(ABC):
     def read_all(self, directory: str, ending: str) -> Mapping[str, bytes]:
         """The files of a directory with this ending, by their names without it."""
         names = [one.name for one in self.list(directory) if one.name.endswith(ending)]
-        if not names:
-            return {}
-        with explained(self.url):
-            found = self.system.cat([self.path(name) for name in names], on_error="omit")
+        found = zip(names, self._read(names), strict=True)
         return {
-            path.rsplit("/", 1)[1].removesuffix(ending): data
-            for path, data in sorted(found.items())
+            name.rsplit("/", 1)[1].removesuffix(ending): data
+            for name, data in found
+            if data is not None  # removed meanwhile
         }
+
+    def _read(self, names: Sequence[str]) -> Iterable[bytes | None]:
+        """The bytes of several files, in their order."""
+        return map(self.read, names)
 
     def list(self, directory: str) -> list[Listed]:
         """All files below a directory, sorted by name; none if it does not exist."""
@@ -103,7 +108,11 @@ class Files(ABC):
 
     @abstractmethod
     def place(self, staged: Path, directory: str) -> None:
-        """Publishes the files of a local directory; those that exist already stay."""
+        """Publishes the files of a local directory; the same ones that exist already stay.
+
+        Nothing names files that differ from them: an earlier manifest was removed because they were
+        damaged. They are replaced.
+        """
 
     @abstractmethod
     def fetched(self, directory: str) -> contextlib.AbstractContextManager[Path]:
@@ -172,6 +181,11 @@ class LocalFiles(Files):
             except OSError:
                 if not (target.is_dir() and any(target.iterdir())):
                     raise
+                for file in sorted(staged.iterdir()):
+                    there = target / file.name
+                    if not (there.is_file() and filecmp.cmp(file, there, shallow=False)):
+                        file.replace(there)
+                flush_tree(target)
 
     @contextlib.contextmanager
     def fetched(self, directory: str) -> Iterator[Path]:
@@ -214,6 +228,11 @@ def _in_its_directory(target: Path, publish: Callable[[], object]) -> None:
 class ObjectFiles(Files):
     """Where an object is written whole or not at all, and names cannot be changed."""
 
+    def _read(self, names: Sequence[str]) -> Iterable[bytes | None]:
+        """Several at a time: each costs a round trip."""
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            yield from threads.map(self.read, names)
+
     def create(self, name: str, data: bytes) -> bool:
         """With a condition, where the storage knows one."""
         with explained(self.url):
@@ -238,9 +257,12 @@ class ObjectFiles(Files):
         """One after the other; the manifest behind them makes them count."""
         with explained(self.url):
             for file in sorted(staged.iterdir()):
-                with contextlib.suppress(FileExistsError):
-                    path = self.path(f"{directory}/{file.name}")
+                path = self.path(f"{directory}/{file.name}")
+                try:
                     self.system.put_file(str(file), path, mode="create")
+                except FileExistsError:
+                    if self.system.cat_file(path) != file.read_bytes():
+                        self.system.put_file(str(file), path)
 
     @contextlib.contextmanager
     def fetched(self, directory: str) -> Iterator[Path]:
@@ -257,9 +279,8 @@ class ObjectFiles(Files):
         """All objects whose names begin like this."""
         with explained(self.url):
             self.system.invalidate_cache()
-            found = self.system.find(self.path(name))
-            if found:
-                self.system.rm(found)
+            for path in self.system.find(self.path(name)):
+                self.system.rm_file(path)  # rm takes brackets for a pattern
 
 
 def files_of(url: str) -> Files:

@@ -129,7 +129,7 @@ def _finished(job: Job, url: str, how: How, division: Division) -> Done:
             parts = [local / str(part) for part in range(division.parts)]
             try:
                 capture = joined(parts, _options(job, how, division))
-            except (OSError, msgspec.DecodeError) as error:
+            except (OSError, ValueError, RecursionError) as error:
                 store.files.remove(directory)  # all of it again, whatever is wrong
                 raise Lost(str(error)) from error
             names = {"subject": division.subject, "key": division.key}

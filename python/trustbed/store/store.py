@@ -6,7 +6,7 @@ import os
 import socket
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +20,9 @@ from trustbed.report.tables_directory import write_table
 from trustbed.store.entry import (
     ENDING,
     MANIFESTS,
+    PARTITION,
     SCHEMA_VERSION,
+    TABLES,
     About,
     Entry,
     Kind,
@@ -30,13 +32,14 @@ from trustbed.store.entry import (
     directory_of,
     encoded,
     manifest_of,
+    version_number,
 )
 from trustbed.store.errors import FULL, StoreError, full
 from trustbed.store.files import PARTIAL, Files, Listed, LocalFiles, files_of
 from trustbed.store.tables import ABOUT, VERDICTS, bare
 from trustbed.store.view import View
 
-MARKER, TABLES = "trustbed-store.json", "tables"
+MARKER = "trustbed-store.json"
 PARTS = "parts"
 """Below a store: what the parts of a divided capture leave until it is complete."""
 GRACE_SECONDS = 86_400
@@ -74,6 +77,29 @@ def _others(path: Path) -> bool:
     return path.exists() and (not path.is_dir() or any(p.name not in ours for p in path.iterdir()))
 
 
+def _grown(entries: Iterable[Entry]) -> Mapping[str, Entry]:
+    """The keys of captures that were stored again when they had grown → the entry with more.
+
+    It begins with the same packet, has all of the files, and more bytes.
+    """
+    captures = [entry for entry in entries if entry.kind == "capture" and entry.files]
+    of_file: dict[tuple[str, int | None], list[Entry]] = defaultdict(list)
+    for entry in captures:
+        for file in entry.files:
+            of_file[file, entry.first_ns].append(entry)
+    grown = {}
+    for entry in captures:
+        files = frozenset(entry.files)
+        more = [
+            other
+            for other in of_file[entry.files[0], entry.first_ns]
+            if other.size_bytes > entry.size_bytes and files.issubset(other.files)
+        ]
+        if more:
+            grown[entry.key] = max(more, key=lambda other: other.size_bytes)
+    return grown
+
+
 @dataclass(frozen=True, slots=True)
 class Removed:
     """What ``gc`` removed, or would remove: a directory or file, why, and its bytes."""
@@ -99,21 +125,56 @@ class Store:
         """Every manifest by its key, also of entries that another analysis replaced."""
         found = self.files.read_all(MANIFESTS, ENDING)
         return {
-            key: decoded(data, self.files.path(manifest_of(key))) for key, data in found.items()
+            key: decoded(data, key, self.files.path(manifest_of(key)))
+            for key, data in found.items()
         }
 
     @cached_property
     def entries(self) -> Sequence[Entry]:
-        """The current entries: of each subject the analysis of the latest version."""
-        current: dict[tuple[Kind, str], Entry] = {}
-        for entry in self.manifests.values():
-            if entry.state == "stored":
-                at = (entry.kind, entry.subject)
-                if at not in current or entry.rank > current[at].rank:
-                    current[at] = entry
+        """The current entries: of each subject the analysis of the latest version.
+
+        Of a capture that grew, as rotated files do, that is the analysis of its most bytes.
+        """
         return sorted(
-            current.values(), key=lambda entry: (entry.testbed, entry.date, entry.name, entry.key)
+            (entry for key, entry in self._current.items() if key == entry.key),
+            key=lambda entry: (entry.testbed, entry.date, entry.name, entry.key),
         )
+
+    @cached_property
+    def _current(self) -> Mapping[str, Entry]:
+        """The key of every stored entry → the entry that counts in its place, or itself."""
+        stored = [entry for entry in self.manifests.values() if entry.state == "stored"]
+        best: dict[tuple[Kind, str], Entry] = {}
+        for entry in stored:
+            at = (entry.kind, entry.subject)
+            if at not in best or entry.rank > best[at].rank:
+                best[at] = entry
+        grown = _grown(best.values())
+        found = {}
+        for entry in stored:
+            now = best[entry.kind, entry.subject]
+            while now.key in grown:
+                now = grown[now.key]
+            found[entry.key] = now
+        return found
+
+    def renew(self, keys: Collection[str]) -> int:
+        """Lets these analyses count again, where one with other options was stored after them.
+
+        Returns how many did not count before.
+        """
+        former = [
+            entry
+            for key in keys
+            if (entry := self.manifests.get(key)) is not None
+            and (now := self._current.get(key, entry)).key != key
+            and now.subject == entry.subject
+            and version_number(now.version) == version_number(entry.version)
+        ]
+        for entry in former:
+            newer = replace(entry, stored_ns=time.time_ns())
+            self.files.replace(manifest_of(entry.key), encoded(newer))
+        return len(former)
 
     def view(self, table: str) -> View:
         """A view by its name."""
@@ -162,7 +223,7 @@ class Store:
         data = self.files.read(manifest_of(key))
         if data is None:
             return None
-        entry = decoded(data, self.files.path(manifest_of(key)))
+        entry = decoded(data, key, self.files.path(manifest_of(key)))
         if entry.state == "removing":
             raise StoreError(
                 f"is being removed at this moment, {self.files.path(entry.directory)}",
@@ -245,19 +306,18 @@ class Store:
         ]
         named = {entry.directory for entry in self.manifests.values()}
         for directory, times in sorted(found.items()):
-            if directory in named or max(times) >= before:
+            if directory in named or max(times) >= before or PARTITION not in directory:
                 continue
             if dry_run or self._remove_orphan(directory):
                 removed.append(Removed(directory, "no manifest", sizes[directory]))
         return [*removed, *self._unfinished(before, dry_run=dry_run)]
 
     def _replaced(self, before: float) -> Iterator[tuple[Entry, str]]:
-        current = {(entry.kind, entry.subject): entry for entry in self.entries}
         for entry in self.manifests.values():
             if entry.state == "removing":
                 yield entry, "removal was interrupted"
                 continue
-            by = current[entry.kind, entry.subject]
+            by = self._current[entry.key]
             if by.key != entry.key and by.stored_ns < before * 1e9:
                 yield entry, f"replaced by {by.key}"
 
@@ -269,10 +329,10 @@ class Store:
 
     def _remove_orphan(self, directory: str) -> bool:
         """Removes tables without a manifest, unless they get one in this moment."""
-        key = directory.rpartition("capture=")[2]
+        key = directory.rpartition(PARTITION)[2]
         data = self.files.read(manifest_of(key))
         if data is not None:
-            entry = decoded(data, self.files.path(manifest_of(key)))
+            entry = decoded(data, key, self.files.path(manifest_of(key)))
             if entry.directory != directory:
                 self.files.remove(directory)  # its writer was second, and nobody publishes it
             return entry.directory != directory

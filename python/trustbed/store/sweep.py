@@ -12,7 +12,7 @@ from trustbed.store.errors import StoreError
 
 @dataclass(slots=True)
 class Sweep:
-    """The sum of outcomes so far."""
+    """The sum of outcomes so far; ``present`` has the keys of those that were there before."""
 
     captures: int
     size_bytes: int
@@ -20,6 +20,7 @@ class Sweep:
     verdicts: Counter[str] = field(default_factory=Counter)
     failed: list[Outcome] = field(default_factory=list)
     damaged: list[Outcome] = field(default_factory=list)
+    present: list[str] = field(default_factory=list)
     done_bytes: int = 0
 
     @classmethod
@@ -32,11 +33,18 @@ class Sweep:
         """How many captures have an outcome."""
         return self.states.total()
 
+    @property
+    def held(self) -> int:
+        """How many of them the store has."""
+        return self.states["stored"] + self.states["present"]
+
     def add(self, one: Outcome) -> None:
         """Counts an outcome."""
         self.states[one.state] += 1
         self.verdicts.update(one.verdicts or {})
         self.done_bytes += one.size_bytes
+        if one.state == "present":
+            self.present.append(one.key)
         if one.state == "failed":
             self.failed.append(one)
         if one.damage:

@@ -34,7 +34,12 @@ RUNS = pa.schema(
         column("label", pa.string(), "", "levels of the cell's factors"),
         column("round", pa.int64(), "1", "round in which it was carried out, from 0"),
         column("complete", pa.bool_(), "", "whether it was carried out completely"),
-        column("use", pa.string(), "", "trust, review, discard or not_judged"),
+        column(
+            "use",
+            pa.string(),
+            "",
+            "trust, review, discard or not_judged; missing: it was not completed",
+        ),
         column("why", pa.string(), "", "why it is to be reviewed or discarded"),
         column("findings", schemas.WORDS, "", "codes of its warnings and errors"),
         column("start_ns", pa.timestamp("ns", "UTC"), "ns", "when it began"),

@@ -34,6 +34,7 @@ _KINDS = {"captures": "capture", "runs": "run", "campaigns": "campaign"}
 _TRANSFERS = 64
 """Transfers that are kept as they were last shown."""
 _SHOWN_FACETS = 12
+_MOST_FIELDS = 100
 _LATEST_NS = 1 << 53
 """The largest time that a script can count in nanoseconds: a hundred days."""
 
@@ -101,8 +102,8 @@ class Ui:
     def entries(self, request: Request) -> Response:
         """The list of captures, runs or campaigns."""
         name = request.url.path.strip("/")
-        holdings = self.library.holdings()
-        text = dict(_query(request)).get("q", "")[:200].lower()
+        holdings, query = self.library.holdings(), dict(_query(request))
+        text = query.get("q", "")[:200].lower()
         items = [
             item
             for item in holdings.of_kind(_KINDS[name])
@@ -111,13 +112,20 @@ class Ui:
                 for word in text.split()
             )
         ]
-        live = {item.entry.key for item in items if (now := progress_of(item)) and now.at_work}
+        of_all = max(1, -(-len(items) // pages.LISTED))
+        page = _number(query.get("page"), 1, of_all, 1)
+        first = (page - 1) * pages.LISTED
+        shown = items[first : first + pages.LISTED]
+        live = {item.entry.key for item in shown if (now := progress_of(item)) and now.at_work}
         return self._page(
             "entries.html.j2",
             here=name,
             kind=_KINDS[name],
-            entries=pages.entries(items, live),
+            entries=pages.entries(shown, live),
             count=len(items),
+            first=first + 1,
+            page=page,
+            pages=of_all,
             text=text,
             holdings=holdings,
         )
@@ -343,7 +351,10 @@ def _report(content: bytes) -> Response:
 
 
 def _query(request: Request) -> list[tuple[str, str]]:
-    return parse_qsl(request.url.query, max_num_fields=100)
+    try:
+        return parse_qsl(request.url.query, max_num_fields=_MOST_FIELDS)
+    except ValueError:
+        raise HTTPException(400, f"a query may have {_MOST_FIELDS} fields") from None
 
 
 def _number(text: str | None, least: int, most: int, otherwise: int) -> int:

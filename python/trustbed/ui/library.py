@@ -12,7 +12,7 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TypedDict
 
 import pyarrow as pa
@@ -26,7 +26,7 @@ from trustbed.run.owned_directory import kind_of
 from trustbed.store.directories import read as read_directory
 from trustbed.store.entry import MANIFESTS, SCHEMA_VERSION, Entry, TableFile
 from trustbed.store.files import LocalFiles
-from trustbed.store.store import MARKER, TABLES, Store, open_store
+from trustbed.store.store import MARKER, Store, open_store
 from trustbed.store.tables import PARTITIONS, VERDICTS, store_schemas
 from trustbed.store.view import View
 
@@ -107,7 +107,7 @@ class Library:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self._sources = list(_sources(url))
+        self._sources = _sources(url)
         self._lock = threading.Lock()
         self._looked = 0.0
         self._holdings: Holdings | None = None
@@ -115,7 +115,7 @@ class Library:
     @property
     def stores(self) -> Sequence[Store]:
         """The stores, as they were when they were last looked at."""
-        return [one.store for one in self._sources if isinstance(one, _OfStore)]
+        return [one.store for one in list(self._sources.values()) if isinstance(one, _OfStore)]
 
     def holdings(self) -> Holdings:
         """What there is now, or was when it was last looked at: nobody waits for a second look."""
@@ -126,13 +126,13 @@ class Library:
         try:
             now = time.monotonic()
             if self._holdings is None or now - self._looked >= LOOK_SECONDS:
-                changed = [one.look(now) for one in self._sources if isinstance(one, _OfStore)]
-                labels = _labels(self._sources)
-                changed += [
-                    one.look(labels) for one in self._sources if isinstance(one, _OfDirectory)
-                ]
+                changed = [self._holdings is not None and self._look_around()]
+                sources = list(self._sources.values())
+                changed += [one.look(now) for one in sources if isinstance(one, _OfStore)]
+                labels = _labels(sources)
+                changed += [one.look(labels) for one in sources if isinstance(one, _OfDirectory)]
                 if self._holdings is None or any(changed):
-                    self._holdings = _together(self._sources)
+                    self._holdings = _together(sources)
                 # What takes long to read is read less often: a tenth of the time at most.
                 ended = time.monotonic()
                 self._looked = ended + 9 * (ended - now)
@@ -140,34 +140,56 @@ class Library:
         finally:
             self._lock.release()
 
+    def _look_around(self) -> bool:
+        """Whether something began in the directory that the URL names, or went."""
+        if self.url in self._sources:
+            return False
+        with suppress(OSError):  # else it is gone itself, at this moment
+            there = _directories(Path(self.url))
+            gone = self._sources.keys() - map(str, there)
+            for place in gone:
+                del self._sources[place]
+            new: dict[str, _OfStore | _OfDirectory] = {}
+            for path in there:
+                if str(path) not in self._sources:
+                    with suppress(TrustbedError, OSError):  # half made: at the next look
+                        new |= _source(path)
+            self._sources |= new
+            return bool(gone or new)
+        return False
 
-def _sources(url: str) -> Iterator[_OfStore | _OfDirectory]:
+
+def _sources(url: str) -> dict[str, _OfStore | _OfDirectory]:
+    """Where it is → what it is: the URL itself, or what is in its directory."""
     if "://" in url:
-        yield _OfStore(url)
-        return
+        return {url: _OfStore(url)}
     path = Path(url)
-    found = _source(path)
-    if found is not None:
-        yield found
-        return
+    if found := _source(path):
+        return dict(zip([url], found.values(), strict=True))
     if not path.is_dir():
         raise UiError(f"no store, run or campaign, {path}", "name a directory that has one")
-    below = [_source(one) for one in sorted(path.iterdir()) if one.is_dir()]
-    if not any(below):
+    for one in _directories(path):
+        found |= _source(one)
+    if not found:
         raise UiError(
             f"no store, run or campaign in {path}",
             "trustbed analyze CAPTURES… --store lab.store makes a store",
         )
-    yield from filter(None, below)
+    return found
 
 
-def _source(path: Path) -> _OfStore | _OfDirectory | None:
+def _directories(path: Path) -> list[Path]:
+    return sorted(one for one in path.iterdir() if one.is_dir())
+
+
+def _source(path: Path) -> dict[str, _OfStore | _OfDirectory]:
+    """What is there, if it is something of ours."""
     if (path / MARKER).is_file():
-        return _OfStore(str(path))
+        return {str(path): _OfStore(str(path))}
     is_ours = kind_of(path) == "campaign" or (
         RunDirectory(path).exists and (path / SCENARIO).exists()
     )
-    return _OfDirectory(path) if is_ours else None
+    return {str(path): _OfDirectory(path)} if is_ours else {}
 
 
 class _OfStore:
@@ -184,32 +206,37 @@ class _OfStore:
 
     def look(self, now: float) -> bool:
         """Reads what is new; whether anything was."""
-        files = self.store.files
+        files, seen = self.store.files, None
         if isinstance(files, LocalFiles):
             with suppress(FileNotFoundError):
                 seen = (Path(files.root) / MANIFESTS).stat().st_mtime_ns
-                if seen == self._seen:
-                    return False
-                self._seen = seen
+            if seen is not None and seen == self._seen:
+                return False
         elif self.items and now - self._looked < LOOK_FAR_SECONDS:
             return False
         self._looked = now
-        self.store = open_store(self.store.url)
-        entries = [entry for entry in self.store.entries if _is_inside(entry)]
-        strange = len(self.store.entries) - len(entries)
-        self.problem = f"{strange} manifests name tables outside the store" if strange else ""
-        self.items = {entry.key: Item(entry=entry, store=self.store) for entry in entries}
-        new = [one for one in entries if one.key not in self._known and "verdicts" in one.tables]
-        if new:
-            self.parts.append(_encoded(View("verdicts", new, self.store.files).table(COLUMNS)))
-            self._known |= {entry.key for entry in new}
+        former = self.problem
+        try:
+            self._read()
+        except (TrustbedError, OSError) as error:
+            if not self.items:
+                raise
+            self.problem = f"{error}; what was there before is shown"
+            return self.problem != former
+        self._seen = seen
         return True
 
-
-def _is_inside(entry: Entry) -> bool:
-    """Whether the tables of an entry are where a store has them: somebody else may have made it."""
-    parts = PurePosixPath(entry.directory).parts
-    return parts[:1] == (TABLES,) and ".." not in parts
+    def _read(self) -> None:
+        store = open_store(self.store.url)
+        new = [
+            one for one in store.entries if one.key not in self._known and "verdicts" in one.tables
+        ]
+        if new:
+            self.parts.append(_encoded(View("verdicts", new, store.files).table(COLUMNS)))
+            self._known |= {entry.key for entry in new}
+        self.store = store
+        self.problem = ""
+        self.items = {entry.key: Item(entry=entry, store=store) for entry in store.entries}
 
 
 class _Labels(TypedDict, total=False):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 BADGES = report.BADGES
 LISTED = 500
-"""Entries of a list of captures, runs or campaigns."""
+"""Entries of a page of a list of captures, runs or campaigns."""
 STRIP = 160
 """Rounds or repetitions that a strip of squares shows, the latest."""
 _ENDPOINT = 24
@@ -326,7 +326,7 @@ def entries(items: Sequence[Item], live: Collection[str]) -> list[EntryLine]:
             damaged=bool(item.entry.damage),
             live=item.entry.key in live,
         )
-        for item in items[:LISTED]
+        for item in items
     ]
 
 

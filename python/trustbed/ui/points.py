@@ -69,7 +69,7 @@ def load(directory: Path) -> Points | None:
     try:
         about = json.loads((directory / _ABOUT).read_text(encoding="utf-8"))
         os.utime(directory)
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
 
     def mapped(table: str) -> dict[str, Array]:

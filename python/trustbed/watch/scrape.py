@@ -7,13 +7,15 @@ no page in a browser reads it under a name of its own (DNS rebinding).
 
 from __future__ import annotations
 
+import io
 import ipaddress
 import socket
 import threading
+import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from trustbed.watch.openmetrics import CONTENT_TYPE
 
@@ -22,7 +24,7 @@ PLAIN = "text/plain; charset=utf-8"
 MOST_CLIENTS = 16
 """Connections served at a time; further ones are closed at once."""
 LONGEST_SILENCE = 60
-"""Seconds that a client may be silent before, in and between its requests."""
+"""Seconds that a request may take to come, and a client be silent between two."""
 
 
 _Connection = socket.socket | tuple[bytes, socket.socket]
@@ -103,11 +105,39 @@ class _Server(ThreadingHTTPServer):
         """A scraper that went away is no news."""
 
 
+class _Timed(io.RawIOBase):
+    """What a client sends before a moment."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.deadline = 0.0
+        self._connection = connection
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401 - as in RawIOBase
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self._connection.settimeout(left)
+        return self._connection.recv_into(buffer)
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version = "trustbed"
     sys_version = ""
     timeout = LONGEST_SILENCE
+
+    def setup(self) -> None:
+        super().setup()
+        self._timed = _Timed(self.connection)
+        self.rfile = io.BufferedReader(self._timed)
+
+    def handle_one_request(self) -> None:
+        """A request that comes byte by byte has no more time than one that does not come."""
+        self._timed.deadline = time.monotonic() + LONGEST_SILENCE
+        super().handle_one_request()
 
     def do_GET(self) -> None:
         self._answer(body=True)

@@ -52,7 +52,7 @@ def summary(text: str) -> pa.Table:
         series = {str(name): _known(values) for name, values in results.items()}
         raw = {str(name): _raw(values) for name, values in (found.get("raw_values") or {}).items()}
         test = str(metadata.get("NAME"))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise WorkloadError(
             f"this is no data file of flent (it begins with: {first_line(text)}): {error}",
             "give the .flent or .flent.gz file that flent wrote",

@@ -41,7 +41,7 @@ def summary(text: str) -> pa.Table:
     try:
         found = json.loads(text)
         rows = [_row(one) for one in found]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise WorkloadError(
             f"this is no output of k8s-netperf --json (it begins with: {first_line(text)}): "
             f"{error}",

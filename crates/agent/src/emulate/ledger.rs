@@ -14,7 +14,7 @@ use serde::Serialize;
 use trustbed_emulate::{Column, Fate, Ledger, Record, Topology};
 
 use super::error::EmulatorError;
-use crate::output::append;
+use crate::output::{self, append};
 
 /// Records in a chunk.
 const CHUNK: usize = 4096;
@@ -85,7 +85,7 @@ impl Recorder {
         seed: u64,
     ) -> Result<Self, EmulatorError> {
         let failed = |source| EmulatorError::Ledger { path: path.to_owned(), source };
-        let mut file = File::create(path).map_err(failed)?;
+        let mut file = output::create(path).map_err(failed)?;
         let head = Head {
             columns: &Record::COLUMNS,
             byte_order: "little",

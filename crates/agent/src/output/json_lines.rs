@@ -24,7 +24,7 @@ impl JsonLines {
             let message = format!("{}: cannot be written: {error}", path.display());
             Failure::running(message, "name a file in a directory that exists and is yours")
         };
-        Ok(Self { path: path.to_owned(), file: File::create(path).map_err(failed)?, error: None })
+        Ok(Self { path: path.to_owned(), file: super::create(path).map_err(failed)?, error: None })
     }
 
     /// Appends a line; whether it is in the file.

@@ -51,7 +51,7 @@ impl Records {
                 "name a file in a directory that exists and is yours",
             )
         };
-        let mut file = File::create(path).map_err(failed)?;
+        let mut file = super::create(path).map_err(failed)?;
         let mut line = serde_json::to_vec(header).map_err(|error| failed(error.into()))?;
         line.push(b'\n');
         file.write_all(&line).map_err(failed)?;

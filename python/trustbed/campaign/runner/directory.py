@@ -257,7 +257,7 @@ def _entries(path: Path) -> list[Path]:
 def _read(path: Path, form: type[RecordT]) -> RecordT:
     try:
         return read(msgspec.json.decode(path.read_bytes()), form)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise RunDirectoryError(
             f"cannot be read, {path}: {error}", "restore it, or remove the directory it is in"
         ) from None

@@ -7,6 +7,7 @@ profiles stay as they are.
 
 from __future__ import annotations
 
+import hashlib
 from importlib import resources
 from pathlib import Path
 
@@ -44,10 +45,19 @@ def write(directory: Path, *, force: bool = False) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     for name in FILES:
         text = resources.files(__name__).joinpath("profile", name).read_text(encoding="utf-8")
+        head, _, body = text.partition("\n")
         with placing.whole_file(directory / name) as stream:
-            stream.write(text)
+            stream.write(f"{head} [{_digest(body)}]\n{body}")
 
 
 def _is_ours(file: Path) -> bool:
-    with file.open(encoding="utf-8", errors="replace") as stream:
-        return stream.readline().startswith(_OURS)
+    """Whether it is as some version of trustbed wrote it: its first line has a digest of the rest.
+
+    Wireshark writes the whole file anew, without our line.
+    """
+    head, _, body = file.read_text(encoding="utf-8", errors="replace").partition("\n")
+    return head.startswith(_OURS) and head.endswith(f" [{_digest(body)}]")
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -358,7 +358,7 @@ def _entries() -> Iterator[tuple[Path, Record]]:
             yield path, record
         except FileNotFoundError:  # removed by its owner just now
             continue
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise TestbedError(
                 f"{path} is no record of a testbed: {error}",
                 "remove it if nothing of trustbed is running",
