@@ -92,6 +92,7 @@ STORE_TABLES: Mapping[str, pa.Schema] = {
     "partitions": pa.schema([*store_tables.PARTITIONS, store_tables.SOURCE]),
     "runs": store_tables.RUNS,
     "campaigns": store_tables.CAMPAIGNS,
+    "results": store_tables.RESULTS,
 }
 _STORE_TABLES_ABOUT = {
     **store_tables.ABOUT,

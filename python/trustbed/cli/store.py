@@ -27,14 +27,15 @@ def parser() -> arguments.Parser:
     parser = arguments.Parser(
         "store",
         "ls|gc|hosts|causes|papers [OPTIONS] URL\nshow [OPTIONS] URL KEY\n"
-        "add [OPTIONS] URL RUN|CAMPAIGN…",
+        "add [OPTIONS] URL RUN|CAMPAIGN|RESULTS…",
         "Many captures, runs and campaigns in one place, a directory or a URL like\n"
         "s3://bucket/path, and what they say together.\n"
         "trustbed analyze CAPTURES… --store URL adds captures.",
         "actions:\n"
         "  ls                      Captures, runs and campaigns, one a line\n"
         "  show                    Everything that is known of one; KEY as ls has it\n"
-        "  add                     Add run directories and campaigns\n"
+        "  add                     Add run directories, campaigns, and results of iperf3,\n"
+        "                          flent, owping, ndt7, k8s-netperf, ab, wrk and httperf\n"
         "  gc                      Remove what killed writers left, and analyses that a\n"
         "                          later one of the same capture replaced\n"
         "  hosts                   Which hosts produce numbers to be discarded, and at\n"

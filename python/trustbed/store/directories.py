@@ -1,4 +1,4 @@
-"""Run directories and campaigns into a store.
+"""Run directories, campaigns and results of other programs into a store.
 
 A directory that has grown since it was stored is stored again, and its earlier entry no longer
 counts. The captures of a run come along as its judgement had them, with the evidence of its hosts:
@@ -20,24 +20,37 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 
 from trustbed.campaign.results import open_campaign
+from trustbed.compare.imported import KINDS, read_results
+from trustbed.compare.metrics import METRICS, base
 from trustbed.report.records import Json, Row
 from trustbed.report.schemas import from_rows
-from trustbed.run.directory import TABLES
+from trustbed.run.directory import TABLES, RunDirectory
 from trustbed.run.owned_directory import RunDirectoryError, kind_of
 from trustbed.run.results import Run, open_run
-from trustbed.store.captures import date_of
+from trustbed.store.captures import content_of, date_of
 from trustbed.store.entry import About, Kind, key_of, label
 from trustbed.store.store import Store
-from trustbed.store.tables import CAMPAIGNS, RUNS, SOURCE, VERDICTS, conformed, store_schemas
+from trustbed.store.tables import (
+    CAMPAIGNS,
+    RESULTS,
+    RUNS,
+    SOURCE,
+    VERDICTS,
+    conformed,
+    store_schemas,
+)
+
+_HINT = f"name a run, a campaign, or a file or directory with results of {KINDS}"
 
 
 def add(
     store: Store, path: Path, *, testbed: str = "unnamed", paper: str | None = None
 ) -> str | None:
-    """Stores a run or a campaign; returns its key, or None if it is there as it is now.
+    """Stores a run, a campaign or results; returns its key, or None if it is there as it is now.
 
     Raises:
-        RunDirectoryError: It is neither, or damaged.
+        RunDirectoryError: It is a damaged run or campaign.
+        CompareError: It is nothing that can be read.
         StoreError: It cannot be stored.
     """
     label(testbed, "--testbed")
@@ -50,23 +63,26 @@ def add(
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """What a store would hold of a run or a campaign."""
+    """What a store would hold of a run, a campaign or results."""
 
     about: About
     tables: Mapping[str, pa.Table]
 
 
 def read(path: Path, *, testbed: str = "unnamed", paper: str | None = None) -> Directory:
-    """A run or a campaign as a store would hold it.
+    """A run, a campaign or results as a store would hold them.
 
     Raises:
-        RunDirectoryError: It is neither, or damaged.
+        RunDirectoryError: There is nothing, or a damaged run or campaign.
+        CompareError: It is nothing that can be read.
     """
+    if not path.exists():
+        raise RunDirectoryError(f"no such file or directory, {path}", _HINT)
     if kind_of(path) == "campaign":
         return _campaign(path, testbed)
-    if not path.is_dir():
-        raise RunDirectoryError(f"no run or campaign, {path}", "name its directory")
-    return _run(open_run(path), testbed, paper)
+    if path.is_dir() and (RunDirectory(path).exists or not any(map(Path.is_file, path.iterdir()))):
+        return _run(open_run(path), testbed, paper)
+    return _of_programs(path, testbed, paper)
 
 
 def _run(run: Run, testbed: str, paper: str | None) -> Directory:
@@ -167,6 +183,36 @@ def _campaign(path: Path, testbed: str) -> Directory:
         testbed=testbed,
         first_ns=facts.began_ns,
         verdicts=Counter(str(row["use"] or "not_judged") for row in rows),
+    )
+
+
+def _of_programs(path: Path, testbed: str, paper: str | None) -> Directory:
+    source = read_results(path, path.name)
+    files = [path] if path.is_file() else sorted(one for one in path.iterdir() if one.is_file())
+    rows = [
+        {
+            "source": file,
+            "program": source.facts["program"],
+            "test": cell.label,
+            "metric": key,
+            "value": value,
+            "unit": None if key is None else METRICS[base(key)].unit,
+            "invalid": found.invalid,
+        }
+        for cell in source.cells
+        for file, found in cell.part.results
+        for key, value in found.values.items() or [(None, None)]
+    ]
+    return _described(
+        {"results": from_rows(rows, RESULTS)},
+        kind="result",
+        subject=content_of(files),
+        name=path.name,
+        path=path,
+        testbed=testbed,
+        paper=paper,
+        first_ns=min(file.stat().st_mtime_ns for file in files),
+        verdicts=Counter(),
     )
 
 

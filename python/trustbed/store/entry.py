@@ -32,8 +32,7 @@ MANIFESTS, ENDING, TABLES = "manifests", ".json", "tables"
 PARTITION = "/capture="
 """Before the key in the directory of an entry's tables."""
 
-Kind: TypeAlias = Literal["capture", "run", "campaign"]
-KINDS: tuple[Kind, ...] = ("capture", "run", "campaign")
+Kind: TypeAlias = Literal["capture", "run", "campaign", "result"]
 
 
 class TableFile(msgspec.Struct, frozen=True, kw_only=True):

@@ -212,6 +212,11 @@ class Store:
         """One row per judged round of a campaign."""
         return self.view("campaigns")
 
+    @property
+    def results(self) -> View:
+        """One row per file, test and metric of what other programs measured."""
+        return self.view("results")
+
     # Writing.
 
     def entry(self, key: str) -> Entry | None:

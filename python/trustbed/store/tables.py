@@ -64,6 +64,18 @@ CAMPAIGNS = pa.schema(
     ]
 )
 
+RESULTS = pa.schema(
+    [
+        SOURCE,
+        column("program", pa.string(), "", "which printed the result: iperf3, flent, …"),
+        column("test", pa.string(), "", "of several in one file"),
+        column("metric", pa.string(), "", "as `trustbed compare` names it; null: it has none"),
+        column("value", pa.float64(), "", "in `unit`"),
+        column("unit", pa.string(), "", "the base unit of the metric"),
+        column("invalid", pa.string(), "", "why the result does not count; null: it does"),
+    ]
+)
+
 VERDICTS = (
     "source",
     "transfer",
@@ -92,6 +104,7 @@ ABOUT: Mapping[str, str] = {
     "findings": "The table `findings` of every capture, and the findings of runs.",
     "runs": "One row per repetition of a run.",
     "campaigns": "One row per judged round of a campaign.",
+    "results": "One row per file, test and metric of what other programs measured.",
 }
 """The views of a store."""
 
@@ -108,6 +121,7 @@ def store_schemas() -> Mapping[str, pa.Schema]:
         "findings": pa.schema([SOURCE, *schemas.FINDINGS]),
         "runs": RUNS,
         "campaigns": CAMPAIGNS,
+        "results": RESULTS,
     }
 
 
