@@ -167,6 +167,33 @@ def retransmissions(packets: int) -> list[bytes]:
     return [pcap(_segment(n * 10_000, source.randrange(2000)) for n in range(packets))]
 
 
+def covering(packets: int) -> list[bytes]:
+    """Segments of one byte, and then one segment over all of them, again and again."""
+    small = min(packets // 2, 60_000)
+    opening = [
+        tcp(CLIENT, SERVER, flags=SYN),
+        tcp(SERVER, CLIENT, ack=1, flags=SYN | ACK),
+        tcp(SERVER, CLIENT, seq=1, ack=1),
+    ]
+    records = [record(n, packet) for n, packet in enumerate(opening[:packets])]
+    for n in range(len(records), packets):
+        payload, seq = (1, n - 2) if n <= small else (small, 1)
+        records.append(_segment(n * 1000, n, payload=payload, seq=seq))
+    return [pcap(records)]
+
+
+def out_of_order(packets: int) -> list[bytes]:
+    """Every other packet is stamped 8 ms later, with thousands in between."""
+    return [
+        pcap(_segment(n // 2 * 500 + n % 2 * 8 * MILLISECOND, n, payload=1) for n in range(packets))
+    ]
+
+
+def timeless(packets: int) -> list[bytes]:
+    """One time for all."""
+    return [pcap(_segment(0, n) for n in range(packets))]
+
+
 def holes(packets: int) -> list[bytes]:
     """Every other segment is missing, then all of them come from behind."""
     half = packets // 2
@@ -270,6 +297,9 @@ CASES = (
     Case(name="one network", make=one_network),
     Case(name="one flow", make=one_flow),
     Case(name="retransmission storm", make=retransmissions),
+    Case(name="retransmissions of many segments", make=covering),
+    Case(name="times out of order by 8 ms", make=out_of_order),
+    Case(name="one time for all", make=timeless),
     Case(name="holes", make=holes),
     Case(name="SACK storm", make=sack_storm),
     Case(name="stalls of one host", make=stalls),

@@ -136,3 +136,31 @@ impl Stream {
         self.reader.counted().bytes
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A block that lies about its length asks for a long window, a few bytes further each time.
+    #[test]
+    fn short_records_before_a_long_one_move_few_bytes() {
+        const WINDOW: usize = 1 << 20;
+        const RECORD: usize = 20;
+        let origin = Box::new(Cursor::new(vec![7; 3 * WINDOW]));
+        let mut stream = Stream::new(Vec::new(), origin, Compression::None).unwrap();
+        let (mut moved, mut consumed) = (0, 0);
+        while consumed < WINDOW {
+            let before = stream.start;
+            stream.fill_to(WINDOW);
+            let (window, ended) = stream.window();
+            assert!(window.len() >= WINDOW && !ended);
+            if stream.start < before {
+                moved += window.len();
+            }
+            stream.consume(RECORD);
+            consumed += RECORD;
+        }
+        assert!(moved <= 4 * WINDOW, "{moved} bytes moved for {consumed}");
+        assert!(stream.buffer.len() <= 4 * WINDOW, "{} bytes held", stream.buffer.len());
+    }
+}

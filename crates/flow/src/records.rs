@@ -97,6 +97,31 @@ impl Records {
         }
     }
 
+    /// Makes one record of those within `[start, end)` that adjoin. They were sent again together:
+    /// none gives a round-trip time any more.
+    pub fn merge(&mut self, start: i64, end: i64) {
+        let first = self.first_ending_above(start);
+        let upto = self.queue.partition_point(|r| Self::offset(r, start) < end);
+        let mut kept = first;
+        for at in first + 1..upto {
+            let next = self.queue[at];
+            let last = &mut self.queue[kept];
+            if last.start.wrapping_add(last.length) == next.start {
+                last.length += next.length;
+                last.last_sent = last.last_sent.max(next.last_sent);
+                last.sent = last.sent.max(next.sent);
+                last.sacked &= next.sacked;
+                last.untimed = true;
+            } else {
+                kept += 1;
+                self.queue[kept] = next;
+            }
+        }
+        if kept + 1 < upto {
+            self.queue.drain(kept + 1..upto);
+        }
+    }
+
     /// Marks the records that lie inside `[start, end)` as reported by SACK.
     pub fn sack(&mut self, start: i64, end: i64) {
         let first = self.queue.partition_point(|r| Self::offset(r, start) < start);

@@ -88,3 +88,15 @@ fn nothing_is_inserted_by_an_empty_range() {
     set.insert(7, 3, |_, _| panic!("nothing is fresh"));
     assert!(set.is_empty());
 }
+
+#[test]
+fn the_highest_are_kept() {
+    let mut set = RangeSet::default();
+    for start in [0, 10, 20] {
+        set.insert(start, start + 5, |_, _| ());
+    }
+    set.keep_highest(3);
+    assert_eq!(set.len(), 3);
+    set.keep_highest(2);
+    assert_eq!(set.iter().collect::<Vec<_>>(), [(10, 15), (20, 25)]);
+}

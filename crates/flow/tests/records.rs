@@ -156,6 +156,32 @@ fn the_oldest_goes_when_there_are_too_many() {
 }
 
 #[test]
+fn adjoining_records_become_one() {
+    let mut records = Records::default();
+    for n in [0, 1, 2, 4, 5] {
+        records.push(n * 10, 10, Ns(n), usize::MAX);
+    }
+    records.sack(0, 30);
+    records.for_range(5, 55, |record| record.sent += 1);
+    records.merge(5, 55);
+    let kept: Vec<_> = records
+        .iter()
+        .map(|r| (Records::offset(r, 0), r.length, r.first_sent.0, r.sent, r.sacked, r.untimed))
+        .collect();
+    assert_eq!(
+        kept,
+        [
+            (0, 5, 0, 1, true, false),
+            (5, 25, 0, 2, true, true),
+            (40, 15, 4, 2, false, true),
+            (55, 5, 5, 1, false, false),
+        ]
+    );
+    records.merge(100, 200);
+    assert_eq!(records.len(), 4);
+}
+
+#[test]
 fn forgotten_times_give_no_sample() {
     let mut records = Records::default();
     records.push(0, 10, Ns(1), usize::MAX);

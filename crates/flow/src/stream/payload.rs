@@ -13,6 +13,10 @@ use crate::recovery::Hole;
 /// Outstanding segments kept while the peer was never heard: a one-sided capture must not grow.
 const MOST_UNHEARD: usize = 1024;
 
+/// Outstanding segments that a retransmission may cover before they are kept as one: it would visit
+/// them all, again and again.
+const MOST_COVERED: usize = 1024;
+
 impl Stream {
     /// Classifies a packet of this direction that carries payload. `peer_window` is the peer's last
     /// advertised window.
@@ -165,10 +169,16 @@ impl Stream {
         if end < self.lowest {
             self.open_hole(Hole { before: true, ..hole(end, self.lowest, packet) });
         }
-        self.records.for_range(start.max(self.una), end.min(self.snd_max), |record| {
+        let (from, upto) = (start.max(self.una), end.min(self.snd_max));
+        let mut covered = 0;
+        self.records.for_range(from, upto, |record| {
             record.sent = record.sent.saturating_add(1);
             record.last_sent = now;
+            covered += 1;
         });
+        if covered > MOST_COVERED {
+            self.records.merge(from, upto);
+        }
         if let Some(recovery) = self.recovery.as_deref_mut() {
             let (records, una) = (&mut self.records, self.una);
             recovery.fill(start, end, |hole| {
