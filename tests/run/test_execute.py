@@ -430,6 +430,20 @@ def test_seeds_differ_between_sources_and_stay_between_runs(run: Run) -> None:
     assert seeds() == found
 
 
+def test_sources_share_a_recording_by_its_flows(run: Run) -> None:
+    for sources, parts in ((3, [(0, 3), (1, 3), (2, 3)]), (1, [(None, None)])):
+        testbed = FakeTestbed(programs={"tool": (1.0, 0)})
+        played = NOISE.replace('"cbr"\nrate = "1Mbit/s"', '"playback"\nfile = "study.toml"')
+        run(f"{COMMAND}{played}sources = {sources}\n", testbed)
+        found = [
+            (source["model"].get("part"), source["model"].get("parts"))
+            for agent in testbed.started
+            if agent.verb == "send"
+            for source in agent.config["sources"]
+        ]
+        assert found == parts
+
+
 def test_sources_share_a_rate_to_the_bit(run: Run) -> None:
     testbed = FakeTestbed(programs={"tool": (1.0, 0)})
     run(COMMAND + NOISE.replace("1Mbit/s", "1000001bit/s") + "sources = 3\n", testbed)

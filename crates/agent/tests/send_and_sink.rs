@@ -209,6 +209,31 @@ fn a_capture_is_played_again_with_its_lengths() {
     assert_eq!(number(&sent["sources"][1]["playback"]["empty_packets"]), 1);
 }
 
+/// Of three parts the flow forward is the second and the one back, which begins .5 ms later, the
+/// first.
+#[test]
+fn a_capture_is_played_by_several_sources_flow_by_flow() {
+    let (sink, udp, _) = sink();
+    let directory = tempfile::tempdir().unwrap();
+    let (trace, path) =
+        (directory.path().join("trace.pcapng"), directory.path().join("departures"));
+    capture(&trace, &[(0, 1500, false), (2500, 1000, true), (2600, 40, false)]);
+    let part = |part: u16| json!({"kind": "playback", "capture": trace, "part": part, "parts": 3});
+    let sources = json!([source("udp", &udp, &part(0)), source("udp", &udp, &part(1))]);
+    send(&json!({"sources": sources, "nonce": 7, "departures": path}));
+    sink.stop();
+    let (_, rows) = rows(&path);
+    let mut played: Vec<(i64, i64, i64)> =
+        rows.iter().map(|row| (row[0], row[2] / 1_000_000, row[4])).collect();
+    played.sort_unstable();
+    assert_eq!(played, [(0, 2, 1000), (1, 0, 1500), (1, 2, 40)]);
+    for (empty, message) in [(2, "its flows are too few for 3 sources"), (3, "no part 3 of 3")] {
+        let sources = json!([source("udp", &udp, &part(empty))]);
+        let (event, _) = Agent::refused("send", &json!({"sources": sources}));
+        assert!(event["message"].as_str().unwrap().contains(message), "{event}");
+    }
+}
+
 #[test]
 fn a_stalled_reader_costs_at_most_a_second_of_traffic() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -85,6 +85,12 @@ pub struct PlaybackDescription {
     /// given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<String>,
+    /// Which of the parts into which its flows are dealt, from 0. 0 unless given.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub part: u16,
+    /// How many parts. 1 unless given: all flows.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub parts: u16,
     /// Packets recorded within one such stretch of time leave together at its beginning. 1 ms
     /// unless given.
     #[serde(default = "together_ns")]
@@ -97,6 +103,20 @@ pub struct PlaybackDescription {
 
 const fn packet_bytes() -> u32 {
     1500
+}
+
+const fn one() -> u16 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_first(part: &u16) -> bool {
+    *part == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_one(parts: &u16) -> bool {
+    *parts == 1
 }
 
 const fn together_ns() -> u64 {
@@ -122,20 +142,24 @@ impl Description {
         }
     }
 
-    /// The same traffic as several sources whose rates add up to its rate, to the bit.
+    /// The same traffic as several sources: their rates add up to its rate, to the bit, or each
+    /// plays the flows of a recording that are dealt to it.
     ///
     /// # Errors
-    /// [`TrafficError::NothingToShare`] without sources, or with more sources than bits per second;
-    /// [`TrafficError::CannotShareRecording`] for playback by other than one source.
+    /// [`TrafficError::NothingToShare`] without sources, or with more sources than bits per second
+    /// or than can be numbered; [`TrafficError::SharedAlready`] for a part of a recording.
     pub fn split(&self, sources: usize) -> Result<Vec<Self>, TrafficError> {
-        let Some(rate) = self.rate() else {
-            return if sources == 1 {
-                Ok(vec![self.clone()])
-            } else {
-                Err(TrafficError::CannotShareRecording { sources })
-            };
+        let Self::Playback(playback) = self else {
+            let rate = self.rate().unwrap_or(Rate(0));
+            return Ok(shares(rate, sources)?.into_iter().map(|share| self.at(share)).collect());
         };
-        Ok(shares(rate, sources)?.into_iter().map(|share| self.at(share)).collect())
+        let nothing = || TrafficError::NothingToShare { rate: Rate(0), sources };
+        let parts = u16::try_from(sources).ok().filter(|parts| *parts > 0).ok_or_else(nothing)?;
+        if playback.parts != 1 {
+            return Err(TrafficError::SharedAlready { parts: playback.parts });
+        }
+        let part = |part| PlaybackDescription { part, parts, ..playback.clone() };
+        Ok((0..parts).map(part).map(Self::Playback).collect())
     }
 
     fn at(&self, rate: Rate) -> Self {

@@ -99,14 +99,11 @@ pub enum TrafficError {
         /// Among how many.
         sources: usize,
     },
-    /// Each of several sources would play all of it.
-    #[error(
-        "a recording has the rate it has and cannot be shared by {sources} sources; give it one \
-         source for each direction"
-    )]
-    CannotShareRecording {
-        /// Among how many it was to be shared.
-        sources: usize,
+    /// A part of a recording is not dealt once more.
+    #[error("a part of a recording that is dealt to {parts} sources is not shared once more")]
+    SharedAlready {
+        /// Among how many it is shared.
+        parts: u16,
     },
     /// A recording without a packet that could be played.
     #[error(

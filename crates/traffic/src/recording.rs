@@ -32,6 +32,11 @@ pub struct Recording {
 }
 
 impl Recording {
+    /// Sets time zero, where it is not that of the first packet.
+    pub fn begin(&mut self, origin: Ns) {
+        self.origin.get_or_insert(origin);
+    }
+
     /// Takes the next frame: when it passed, and its IP length; no length if it is not IP.
     pub fn push(&mut self, time: Ns, length: Option<u32>) {
         let Some(length) = length else {

@@ -121,7 +121,12 @@ fn the_rate_of_a_recording_is_its_own() {
         serde_json::from_str(r#"{"kind": "playback", "capture": "a.pcap"}"#).unwrap();
     assert_eq!(model.rate(), None);
     assert_eq!(model.split(1).unwrap(), std::slice::from_ref(&model));
-    assert_eq!(model.split(2).unwrap_err(), TrafficError::CannotShareRecording { sources: 2 });
+    let parts = model.split(2).unwrap();
+    let written: Vec<_> =
+        parts.iter().map(|part| serde_json::to_value(part).unwrap()["part"].clone()).collect();
+    assert_eq!(written, [serde_json::Value::Null, 1.into()]);
+    assert_eq!(parts[1].split(2).unwrap_err(), TrafficError::SharedAlready { parts: 2 });
+    assert!(matches!(model.split(0), Err(TrafficError::NothingToShare { .. })));
 }
 
 #[test]

@@ -147,11 +147,12 @@ def _known(**keys: object) -> Description:
 # Background traffic.
 
 
-def model(background: Background, *, reverse: bool = False) -> Description:
-    """What a source sends, as the generator takes it."""
+def model(background: Background, *, reverse: bool = False, part: int = 0) -> Description:
+    """What a source sends, as the generator takes it; of a recording the flows of one part."""
     if background.model == "playback":
         chosen = background.reverse_filter if reverse else background.filter
-        return _known(kind="playback", capture=str(background.file), filter=chosen)
+        parts = {"part": part, "parts": background.sources} if background.sources > 1 else {}
+        return _known(kind="playback", capture=str(background.file), filter=chosen, **parts)
     return _known(
         kind=background.model,
         rate_bits_per_second=background.rate,

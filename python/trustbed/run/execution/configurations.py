@@ -129,7 +129,7 @@ def send(flow: Flow, scenario: Scenario, repetition: Repetition) -> Configuratio
             "transport": flow.background.transport,
             "from": froms[number % len(froms)],
             "to": f"{tos[number % len(tos)]}:{flow.port}",
-            "model": model(one, reverse=flow.heading == "reverse"),
+            "model": model(one, reverse=flow.heading == "reverse", part=number),
             "release": release(one),
             "seed": repetition.seed_of(f"background {flow.name} {number}"),
             **_set(duration_ns=one.duration_ns),
@@ -140,7 +140,7 @@ def send(flow: Flow, scenario: Scenario, repetition: Repetition) -> Configuratio
 
 
 def _shared(background: Background) -> Iterator[Background]:
-    """The sources of a background, whose rates add up exactly; each plays the whole recording."""
+    """The sources of a background: rates add up exactly, and each plays its part of a recording."""
     for number in range(background.sources):
         if background.rate is None:
             yield background
