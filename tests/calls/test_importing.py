@@ -11,7 +11,7 @@ import pytest
 
 from trustbed.calls.errors import CallsError
 from trustbed.calls.importing import Imported, import_trace
-from trustbed.calls.numbers import NAMES
+from trustbed.calls.numbers import NAMES, name_of
 from trustbed.calls.summary import architecture, by_call
 from trustbed.calls.table import CALLS
 
@@ -92,6 +92,15 @@ def test_strace_is_joined_over_interruptions_threads_and_midnight(tmp_path: Path
     assert found.skipped == {"exits": 1, "messages": 1, "signals": 1}
 
 
+def test_what_a_call_read_is_not_its_result(tmp_path: Path) -> None:
+    text = (
+        "[pid 7] 10:00:00.000001 read(3,  <unfinished ...>\n"
+        '[pid 7] 10:00:00.000005 <... read resumed>"if (x) = 3;", 4096) = 11 <0.000004>\n'
+    )
+    _, rows = imported(tmp_path, text)
+    assert [row[3:6] for row in rows] == [("read", 11, 4000)]
+
+
 def test_perf_script_names_numbers_and_counts_what_it_lost(tmp_path: Path) -> None:
     found, rows = imported(tmp_path, PERF)
     hundred = 100 * SECOND
@@ -155,6 +164,16 @@ def test_a_table_knows_its_counts_and_its_architecture(tmp_path: Path) -> None:
         "x86_64",
         {"exit": 1, "futex": 1, "read": 1},
     )
+
+
+@pytest.mark.parametrize("architecture", ["x86_64", "aarch64"])
+def test_both_architectures_number_calls_since_2011_alike(architecture: str) -> None:
+    # include/uapi/asm-generic/unistd.h and syscall_64.tbl agree from 424 on.
+    names = [name_of(number, architecture) for number in (424, 450, 451, 452, 454, 462)]
+    assert names == [
+        "pidfd_send_signal", "set_mempolicy_home_node", "cachestat", "fchmodat2", "futex_wake",
+        "mseal",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["x86_64", "aarch64"])

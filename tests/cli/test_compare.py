@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.compare.testbeds import Made, make_testbed
+from tests.compare.testbeds import SCENARIO, Made, make_testbed
 from trustbed.cli import main
 
 FACTOR = """
@@ -91,6 +91,38 @@ def test_a_tolerance_decides_what_is_beyond(beds: dict[str, str]) -> None:
     assert main([*words, *single]) == 4
 
 
+def test_a_check_of_nothing_fails_and_says_why(
+    beds: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    idle = {number: {"requests": 0} for number in range(3)}
+    failed = str(make_testbed(tmp_path / "failed.run", repetitions=3, changed=idle))
+    few = str(make_testbed(tmp_path / "few.run", repetitions=2))
+    report = tmp_path / "c.xml"
+    for candidate, why in (
+        (failed, "failed against metal: failed: no repetition counts"),
+        (few, "few against metal: too few repetitions to judge: 10 and 2 repetitions"),
+    ):
+        words = ["compare", beds["metal"], candidate, "--quiet", "--junit", str(report)]
+        assert main(words) == 0
+        assert "<error" not in report.read_text(encoding="utf-8")
+        capsys.readouterr()
+        for level in ("beyond", "different", "open"):
+            assert main([*words, "--fail-on", level]) == 3
+            err = capsys.readouterr().err
+            assert err.startswith(f"error: no metric could be judged, {why}")
+            assert "\nhint: " in err
+            assert report.read_text(encoding="utf-8").count("<error message=") == 1
+
+
+def test_a_metric_that_one_side_lacks_fails_the_strictest_check_only(
+    beds: dict[str, str], tmp_path: Path
+) -> None:
+    traced = str(make_testbed(tmp_path / "traced.run", Made(reads=2.0), repetitions=10))
+    words = ["compare", beds["metal"], traced, "--quiet", "--fail-on"]
+    assert main([*words, "different"]) == 0
+    assert main([*words, "open"]) == 3
+
+
 def test_the_factor_of_one_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = make_testbed(
         tmp_path / "study.run", factors=FACTOR, by_level={"cbr": Made(slower=1.3)}, repetitions=4
@@ -100,12 +132,52 @@ def test_the_factor_of_one_run(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.parametrize(
+    ("factors", "words", "code", "error"),
+    [
+        (FACTOR, ["--by", "models"], 1, "no factor is called models, study.toml"),
+        (FACTOR, ["--reference", "poisson"], 1, "no level of background.noise.model is called"),
+        (FACTOR, ["--tolerance", "read=5%"], 2, "no metric is called read"),
+        (FACTOR + 'link.delay = ["1ms", "2ms"]\n', [], 1, "several factors, study.toml"),
+        ("", [], 1, "one testbed only, study.toml"),
+        (
+            '[factors]\nworkload.fetch.object = ["500B", "1MB"]\n',
+            [],
+            1,
+            "object 500 B against 1000000 B",
+        ),
+    ],
+)
+def test_a_scenario_is_checked_before_it_is_run(
+    factors: str,
+    words: list[str],
+    code: int,
+    error: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("trustbed.testbed.prepare", lambda: True)
+    text = SCENARIO.format(repetitions=3, size="500B", duration="20s") + factors
+    (tmp_path / "study.toml").write_text(text, encoding="utf-8")
+    assert main(["compare", "study.toml", *words]) == code
+    assert error in capsys.readouterr().err
+    assert [one.name for one in tmp_path.iterdir()] == ["study.toml"]
+
+
+@pytest.mark.parametrize(
     ("words", "code", "error"),
     [
         ([], 2, "no testbed given"),
         (["nowhere"], 1, "no such directory, nowhere"),
         (["a.toml", "b.run"], 2, "a scenario comes alone, a.toml"),
         (["a", "b", "--tolerance", "much"], 2, "'much' is no share"),
+        (["a", "b", "--tolerance", "read=5%"], 2, "no metric is called read"),
+        (["a", "b", "--tolerance", "10"], 2, "a tolerance of 1000 % is none"),
+        (["a", "b", "--tolerance=-5%"], 2, "a tolerance of -5 % is none"),
+        (["a", "b", "--tolerance", "reads=nan"], 2, "a tolerance of nan % is none"),
+        (["a", "b", "--least", "20%"], 2, "20 %, exceeds what is similar, 10 %"),
+        (["a", "b", "--least=-1%"], 2, "a smallest difference of -1 % is none"),
         (["a", "b", "--fail-on", "review"], 2, "argument --fail-on"),
         (["a", "--warm-up", "-1"], 2, "argument --warm-up"),
     ],

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 import trustbed
@@ -197,9 +200,6 @@ def test_repetitions_that_do_not_count_are_listed_with_their_reason(
 
 
 def test_a_stalled_driver_is_discarded_and_listed(beds: dict[str, Path], tmp_path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet
-
     run = make_testbed(tmp_path / "stalled.run")
     file = run / "rep-003" / "tables" / "transfers.parquet"
     rows = pa.parquet.read_table(file).to_pylist()
@@ -238,6 +238,23 @@ def test_captures_at_different_points_leave_out_the_network(
     assert _levels(found)["application"] == "equivalent"
 
 
+@pytest.mark.parametrize(
+    ("record", "warm_up"),
+    [({"outcome": "failed"}, 0), ({"requests": 0}, 0), ({}, 1)],
+    ids=["failed", "idle", "warm-up"],
+)
+def test_a_repetition_that_does_not_count_takes_no_capture_point_away(
+    beds: dict[str, Path], tmp_path: Path, record: dict[str, Any], warm_up: int
+) -> None:
+    run = make_testbed(tmp_path / "dark.run", changed={0: record})
+    file = run / "rep-000" / "findings.json"
+    found = json.loads(file.read_text(encoding="utf-8"))
+    file.write_text(json.dumps({**found, "captures": []}), encoding="utf-8")
+    compared = compare(beds["metal"], run, options=Options(warm_up=warm_up))
+    assert compared.testbeds[1].used == 9
+    assert _levels(compared)["network"] == "equivalent"
+
+
 def test_calls_are_counted_per_request(tmp_path: Path) -> None:
     metal = make_testbed(tmp_path / "metal.run", Made(reads=2.0))
     guest = make_testbed(tmp_path / "guest.run", Made(reads=3.0))
@@ -250,6 +267,20 @@ def test_calls_are_counted_per_request(tmp_path: Path) -> None:
     assert switches.reference is not None
     assert switches.reference.mean == 2.0
     assert _metric(found, "block_io").verdict == "equivalent"
+
+
+def test_requests_that_failed_are_not_completed_in_a_run_either(tmp_path: Path) -> None:
+    metal, failing = (make_testbed(tmp_path / name, repetitions=3) for name in ("metal", "failing"))
+    for run, failed in ((metal, 0), (failing, 80)):
+        row = {"requests": 400, "requests_per_second": 50.0, "not_2xx_3xx_responses": failed}
+        for number in range(3):
+            file = run / f"rep-{number:03d}" / "tables" / "fetch.summary.parquet"
+            pa.parquet.write_table(pa.Table.from_pylist([row]), file)
+    found = compare(metal, failing)
+    for key, value in (("requests_per_second", 40.0), ("sent_bytes", 5000 / 0.8)):
+        candidate = _metric(found, key).candidate
+        assert candidate is not None
+        assert candidate.mean == pytest.approx(value)
 
 
 def test_a_trace_that_lost_events_counts_nothing(tmp_path: Path) -> None:
@@ -265,6 +296,22 @@ def test_a_trace_that_lost_events_counts_nothing(tmp_path: Path) -> None:
     level = next(one for one in found.cases[0].candidates[0].levels if one.level == "system_calls")
     assert level.verdict == "not_compared"
     assert "guest: the trace lost events" in level.sentence
+
+
+def test_a_trace_of_the_whole_host_counts_only_where_no_other_does(tmp_path: Path) -> None:
+    whole = {**trace(5.0), "name": "everything", "of": None}
+    runs = [
+        make_testbed(
+            tmp_path / f"{name}.run",
+            repetitions=3,
+            changed={number: {"traces": traces} for number in range(3)},
+        )
+        for name, traces in (("whole", [whole]), ("both", [trace(2.0), whole]))
+    ]
+    reads = _metric(compare(*runs), "reads")
+    assert reads.reference is not None
+    assert reads.candidate is not None
+    assert (reads.reference.mean, reads.candidate.mean) == (5.0, 2.0)
 
 
 def test_tracing_one_testbed_only_is_said(beds: dict[str, Path], tmp_path: Path) -> None:

@@ -1,17 +1,22 @@
-"""Results of other programs stand as testbeds, and nothing below the application is claimed."""
+"""Results of other programs stand as testbeds, and nothing is claimed that they do not report."""
 
 from __future__ import annotations
 
 import gzip
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.compare.testbeds import make_testbed
+from tests.compare.testbeds import SCENARIO, make_testbed
 from trustbed.compare.api import compare
 from trustbed.compare.error import CompareError
+from trustbed.compare.imported import read_results
+from trustbed.compare.model import Comparison
+from trustbed.compare.workloads import Asked, asked_of, matched
+from trustbed.scenario import load
 
 FIXTURES = Path(__file__).parent.parent / "workload" / "fixtures"
 
@@ -183,6 +188,202 @@ def test_a_run_may_be_compared_with_imported_results(tmp_path: Path) -> None:
     assert rate.similar
     network = next(one for one in found.cases[0].candidates[0].levels if one.level == "network")
     assert network.verdict == "not_compared"
+
+
+# What was asked for.
+
+
+def _imported(tmp_path: Path, text: str) -> Asked:
+    (asked,) = (
+        read_results(_results(tmp_path, "lab", [text]), "lab").cells[0].part.workloads.values()
+    )
+    return asked
+
+
+def _iperf3_of_a_scenario(tmp_path: Path, more: str) -> Asked:
+    text = SCENARIO.format(repetitions=1, size="500B", duration="1s")
+    text = text.replace('kind = "http"', 'kind = "iperf3"').replace('object = "500B"', more)
+    (tmp_path / "study.toml").write_text(text, encoding="utf-8")
+    (workload,) = load(tmp_path / "study.toml").first.workloads
+    return asked_of(workload)
+
+
+def _matched(run: Asked, imported: Asked) -> list[tuple[str, str]]:
+    return matched({"fetch": run}, {"iperf3": imported}, "run and lab")
+
+
+def test_iperf3_of_a_run_and_imported_were_asked_for_the_same(tmp_path: Path) -> None:
+    imported = _imported(tmp_path, (FIXTURES / "iperf3-reverse.json").read_text(encoding="utf-8"))
+    assert imported == {
+        "direction": "reverse", "protocol": "TCP", "connections": "1", "duration": "1 s",
+        "bidirectional": "no",
+    }  # fmt: skip
+    same = _iperf3_of_a_scenario(tmp_path, 'direction = "reverse"')
+    assert _matched(same, imported) == [("fetch", "iperf3")]
+    for more, said in (
+        ("", "direction forward against reverse"),
+        ('direction = "reverse"\nconnections = 4', "connections 4 against 1"),
+        ('direction = "reverse"\nduration = "30s"', "duration 30 s against 1 s"),
+    ):
+        with pytest.raises(CompareError, match=said):
+            _matched(_iperf3_of_a_scenario(tmp_path, more), imported)
+
+
+def test_what_a_program_does_not_say_is_not_asked_for(tmp_path: Path) -> None:
+    varies = _ab(1000).replace("1048576 bytes", "Variable")
+    assert _imported(tmp_path, varies) == {"connections": "3"}
+
+
+def _longer_iperf3(text: str) -> str:
+    return text.replace('"duration":\t2', '"duration":\t20')
+
+
+def _longer_wrk(text: str) -> str:
+    return text.replace("requests in 2.10s", "requests in 30.04s")
+
+
+@pytest.mark.parametrize(
+    ("file", "longer", "said"),
+    [
+        ("iperf3-tcp.json", _longer_iperf3, "duration 2 s against 20 s"),
+        ("wrk.txt", _longer_wrk, "duration 2 s against 30 s"),
+    ],
+)
+def test_results_of_another_length_are_refused(
+    file: str, longer: Callable[[str], str], said: str, tmp_path: Path
+) -> None:
+    text = (FIXTURES / file).read_text(encoding="utf-8")
+    one, other = _results(tmp_path, "one", [text] * 3), _results(tmp_path, "other", [longer(text)])
+    with pytest.raises(CompareError, match=said):
+        compare(one, other)
+
+
+def test_tests_of_k8s_netperf_of_another_length_are_refused(tmp_path: Path) -> None:
+    one = _results(tmp_path, "one", [_k8s(1000.0)])
+    other = _results(tmp_path, "other", [_k8s(1000.0).replace('"duration": 10', '"duration": 60')])
+    with pytest.raises(CompareError, match="duration 10 s against 60 s"):
+        compare(one, other)
+
+
+def test_an_amount_of_iperf3_is_asked_for_instead_of_a_duration(tmp_path: Path) -> None:
+    text = (FIXTURES / "iperf3-tcp.json").read_text(encoding="utf-8")
+    amount = text.replace('"duration":\t2', '"duration":\t0').replace(
+        '"bytes":\t0', '"bytes":\t500'
+    )
+    asked = _imported(tmp_path, amount)
+    assert "duration" not in asked
+    assert asked["bytes"] == "500 B"
+
+
+# Requests that failed.
+
+
+def _mean(found: Comparison, key: str, side: str = "candidate") -> float:
+    metric = next(one for _, _, one in found.metrics() if one.key == key)
+    value = metric.candidate if side == "candidate" else metric.reference
+    assert value is not None
+    return value.mean
+
+
+def _failing_ab(lines: str) -> str:
+    return _ab(1000).replace("Failed requests:        0\n", lines)
+
+
+@pytest.mark.parametrize(
+    ("lines", "failed"),
+    [
+        ("Failed requests:        6\n", 6),
+        ("Failed requests:        0\nNon-2xx responses:      6\n", 6),
+        ("Failed requests:        2\nNon-2xx responses:      4\n", 6),
+        # ab counts a response of another length and status as both: it is one.
+        (
+            "Failed requests:        6\n   (Connect: 0, Receive: 2, Length: 4, Exceptions: 0)\n"
+            "Non-2xx responses:      4\n",
+            6,
+        ),
+    ],
+)
+def test_failed_requests_of_ab_are_not_completed(lines: str, failed: int, tmp_path: Path) -> None:
+    lab = _results(tmp_path, "lab", [_ab(1000)] * 3)
+    cloud = _results(tmp_path, "cloud", [_ab(1000), _ab(1000), _failing_ab(lines)])
+    found = compare(lab, cloud)
+    assert _mean(found, "requests_per_second", "reference") == 1000
+    assert _mean(found, "requests_per_second") == pytest.approx(1000 * (1 - failed / 24 / 3))
+    assert any(
+        one.startswith(f"cloud: {failed} of 72 requests of ab failed, in 1 of 3 results")
+        for one in found.caveats
+    )
+    assert not any(one.startswith("lab: ") and "failed" in one for one in found.caveats)
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "said"),
+    [
+        ("ab.txt", "ab-404.txt", "ab completed no request: all 20 failed"),
+        ("wrk.txt", "wrk-404.txt", "wrk completed no request: all 77156 failed"),
+    ],
+)
+def test_a_result_of_failed_requests_only_does_not_count(
+    good: str, bad: str, said: str, tmp_path: Path
+) -> None:
+    text, failed = ((FIXTURES / name).read_text(encoding="utf-8") for name in (good, bad))
+    lab = _results(tmp_path, "lab", [text] * 3)
+    found = compare(lab, _results(tmp_path, "cloud", [text, failed, text, text])).testbeds[1]
+    assert found.used == 3
+    assert [one.reason for one in found.left_out] == [said]
+
+
+def test_wrk_and_httperf_count_as_completed_what_succeeded(tmp_path: Path) -> None:
+    errors = (
+        "  Socket errors: connect 1, read 2, write 3, timeout 4\n"
+        "  Non-2xx or 3xx responses: 972\nRequests/sec:"
+    )
+    text = (FIXTURES / "wrk.txt").read_text(encoding="utf-8")
+    one = _results(tmp_path, "one", [text] * 3)
+    other = _results(tmp_path, "other", [text.replace("Requests/sec:", errors)] * 3)
+    found = compare(one, other)
+    # Of 3888; its count has no request whose connection broke.
+    assert _mean(found, "requests_per_second") == pytest.approx(1851.81 * 0.75)
+    assert any("other: 18 connections of wrk failed or broke" in one for one in found.caveats)
+    text = (FIXTURES / "httperf.txt").read_text(encoding="utf-8")
+    assert "2xx=50" in text
+    one = _results(tmp_path, "third", [text] * 3)
+    other = _results(tmp_path, "fourth", [text.replace("5xx=0", "5xx=10")] * 3)
+    found = compare(one, other)
+    kept = _mean(found, "requests_per_second") / _mean(found, "requests_per_second", "reference")
+    assert kept == pytest.approx(0.8)
+
+
+# Both directions of iperf3, and UDP.
+
+
+def test_both_directions_of_iperf3_are_cases(tmp_path: Path) -> None:
+    text = (FIXTURES / "iperf3-bidir.json").read_text(encoding="utf-8")
+    nothing = text.replace('"bytes":\t846856192', '"bytes":\t0')
+    one = _results(tmp_path, "one", [text] * 3, ".json")
+    other = _results(tmp_path, "other", [text, text, text, nothing], ".json")
+    found = compare(one, other)
+    assert [case.label for case in found.cases] == ["upload", "download"]
+    rates = [case.candidates[0].metrics[0].reference for case in found.cases]
+    assert [rate.mean for rate in rates if rate is not None] == [
+        pytest.approx(10691806778.99),
+        pytest.approx(6755306434.49),
+    ]
+    assert [(left.repetition, left.case) for left in found.testbeds[1].left_out] == [
+        ("3.json", "download")
+    ]
+    alone = (FIXTURES / "iperf3-tcp.json").read_text(encoding="utf-8")
+    with pytest.raises(CompareError, match="bidirectional yes against no"):
+        compare(one, _results(tmp_path, "alone", [alone], ".json"))
+
+
+def test_datagrams_that_iperf3_lost_are_a_share_of_all(tmp_path: Path) -> None:
+    text = (FIXTURES / "iperf3-udp.json").read_text(encoding="utf-8")
+    lossy = text.replace('"lost_packets":\t0', '"lost_packets":\t13')
+    one = _results(tmp_path, "one", [text] * 3, ".json")
+    found = compare(one, _results(tmp_path, "other", [lossy] * 3, ".json"))
+    assert _mean(found, "loss_share", "reference") == 0
+    assert _mean(found, "loss_share") == pytest.approx(13 / 39)
 
 
 def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:

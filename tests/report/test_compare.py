@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from html import unescape
 from xml.etree import ElementTree
 
 import pytest
@@ -63,6 +64,8 @@ def test_markdown_has_a_table_of_levels_and_no_live_markup() -> None:
     rows = [line for line in shown.splitlines() if line.startswith("| Network")]
     assert rows == ["| Network | ❌ different | ❔ open |"]
     assert shown.count("<details>") == shown.count("</details>") == 3
+    # In a block of HTML a backslash would show.
+    assert "<summary>&lt;e1000&gt; against metal, 500B: every metric</summary>" in shown
 
 
 @pytest.mark.parametrize("fail_on", [None, "beyond", "different", "open"])
@@ -74,11 +77,44 @@ def test_junit_fails_what_was_asked_for(fail_on: str | None) -> None:
     failing = [one for _, _, one in found.metrics() if verdicts.fails(one, fail_on)]
     assert len(root.findall(".//failure")) == len(failing) == int(root.attrib["failures"])
     assert len(root.findall(".//testcase")) == len(found.metrics())
-    assert len(root.findall(".//skipped")) == 1
+    # The jitter that only the reference has: not compared, so not certainly equivalent.
+    assert len(root.findall(".//skipped")) == (0 if fail_on == "open" else 1)
     assert [suite.attrib["name"] for suite in root.findall("testsuite")] == [
         "<e1000> against metal, 500B",
         "virtio against metal, 500B",
     ]
+
+
+@pytest.mark.parametrize("fail_on", [None, "beyond", "open"])
+def test_junit_has_an_error_where_nothing_was_judged(fail_on: str | None) -> None:
+    found = comparison()
+    case = found.cases[0]
+    idle = [replace(one, verdict="not_compared", note="too few") for one in
+            case.candidates[1].metrics]  # fmt: skip
+    candidates = (case.candidates[0], replace(case.candidates[1], metrics=tuple(idle)))
+    found = replace(found, cases=(replace(case, candidates=candidates),))
+    stream = io.StringIO()
+    junit.write(stream, found, fail_on=fail_on, started="2026-01-01T00:00:00Z")
+    root = ElementTree.fromstring(stream.getvalue())
+    errors = root.findall(".//error")
+    assert len(errors) == int(root.attrib["errors"]) == (fail_on is not None)
+    assert [one.attrib["message"] for one in errors] == ["too few"] * len(errors)
+    assert len(root.findall(".//testcase")) == int(root.attrib["tests"])
+    skipped = int(root.attrib["skipped"])
+    assert len(root.findall(".//skipped")) == skipped == (0 if fail_on == "open" else len(idle))
+
+
+def test_what_stands_behind_a_mean_is_said_once() -> None:
+    found = comparison()
+    stream = io.StringIO()
+    junit.write(stream, found, fail_on=None, started="2026-01-01T00:00:00Z")
+    suites = ElementTree.fromstring(stream.getvalue()).findall("testsuite")
+    said = "±: half of the mean's 95 % interval (Student's t)."
+    bases = [one.find("properties/property[@name='basis']") for one in suites]
+    assert all(one is not None and one.attrib["value"].endswith(said) for one in bases)
+    assert markdown.render(found).count(said) == 1
+    assert unescape(page.render(found, ABOUT)).replace("\xa0", " ").count(said) == 1
+    assert "±" not in text.render(found)
 
 
 def test_what_fails_grows_with_the_level() -> None:

@@ -63,6 +63,23 @@ def test_users_of_a_model_count_in_both_directions(tmp_path: Path) -> None:
     assert 3e6 < bits(read(tmp_path, text + users)) < 4e6
 
 
+def test_users_of_a_model_count_in_the_packets_that_they_send(tmp_path: Path) -> None:
+    users = '[background.u]\nmodel = "interactive"\nrate = "30Mbit/s"\nfrom = "a"\nto = "c"\n'
+    text = PAIR.replace('rate = "20Mbit/s"', 'rate = "1Gbit/s"')
+    loads = emulated(read(tmp_path, text + users), nothing_recorded)
+    assert len(loads) == 2
+    # Requests of 48 bytes and responses of some hundreds, with headers of 52.
+    assert all(60 < load.packet_bytes < 350 for load in loads)
+    assert sum(load.packets_per_second for load in loads) > 30_000
+    downloads = emulated(
+        read(tmp_path, text + users.replace("interactive", "bulk")), nothing_recorded
+    )
+    assert {load.packet_bytes > 1400 for load in downloads} == {
+        True,
+        False,
+    }  # and what acknowledges
+
+
 def test_every_address_has_an_access_link_of_its_own(tmp_path: Path) -> None:
     many = DUMBBELL.replace(
         'access = { rate = "1Gbit/s" }', 'access = { rate = "1Mbit/s" }\ncount = 15'

@@ -123,7 +123,6 @@ WRONG = [
     SMALL + BACKGROUND + 'release = "timer"\n',
     SMALL + BACKGROUND + 'filter = "tcp"\n',
     SMALL + BACKGROUND.replace("poisson", "playback"),
-    SMALL + BACKGROUND.replace("poisson", "playback") + 'file = "study.toml"\nsources = 3\n',
     SMALL + BACKGROUND.replace("noise", "transfer"),
     SMALL + '[capture]\npoints = ["middle"]\n',
     SMALL.replace("[workload.transfer]", "[workload.2nd]"),

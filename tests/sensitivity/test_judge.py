@@ -114,6 +114,46 @@ def test_the_reverse_path_is_compared_with_the_forward_one() -> None:
     assert answers.direction(slow).answer == "both"
 
 
+def test_only_the_reverse_path_matters_where_no_background_with_the_data_does() -> None:
+    still = suite(lambda _name, _load: 1.0, noise=0.004)
+    back = seen("web", 0.6, 1.5, reverse=True)
+    said = answers.direction([*still, back])
+    assert said.answer == "reverse"
+    assert said.sentence.startswith("Only traffic against the data matters: web 60 % reverse")
+    one_matters = suite(lambda name, _load: 1 + 0.5 * (name == "bulk"), noise=0.004)
+    assert answers.direction([*one_matters, back]).answer == "both"
+    open_ = [*still[:-1], seen("bulk", 0.6, 1.0, noise=0.2)]
+    assert answers.direction([*open_, back]).answer == "reverse, perhaps forward"
+    gone = suite(lambda _name, _load: 1.0, noise=0.004)
+    gone[-1].logs.clear()  # the application gave no result beside it: it may well matter
+    assert answers.direction([*gone, back]).answer == "reverse, perhaps forward"
+
+
+def test_uncertain_effects_with_the_data_do_not_make_it_the_forward_path() -> None:
+    open_ = [*suite(lambda _name, _load: 1.0, noise=0.004), seen("bulk", 0.7, 1.0, noise=0.2)]
+    said = answers.direction([*open_, seen("web", 0.6, 1.0, reverse=True, noise=0.004)])
+    assert said.answer == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ("forward", None),
+        ("both", "reverse path as well"),
+        ("reverse", "on the reverse path, where"),
+        ("reverse, perhaps forward", "reverse path as well"),
+    ],
+)
+def test_the_advice_names_the_path_that_matters(answer: str, words: str | None) -> None:
+    said = {
+        name: Said(answer="yes", sentence="")
+        for name in ("matters", "kind", "scales", "direction", "way")
+    }
+    found = " ".join(advice.advice({**said, "direction": Said(answer=answer, sentence="")}, ()))
+    assert ("reverse path" in found) is (words is not None)
+    assert words is None or words in found
+
+
 @pytest.mark.parametrize("cause", ["queue", "loss"])
 def test_queue_and_loss_are_told_apart_where_they_do_not_come_together(cause: str) -> None:
     found = suite(lambda _name, load: 1 + load)

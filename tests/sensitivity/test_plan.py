@@ -98,6 +98,28 @@ def test_a_background_of_the_scenario_stays(tmp_path: Path) -> None:
     )
 
 
+def test_a_background_without_a_name_stays(tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    own = '[background]\nmodel = "cbr"\nrate = "1Mbit/s"\nfrom = "client"\nto = "server"\n'
+    path.write_text(SCENARIO + own, encoding="utf-8")
+    found = planned(path, Options(backgrounds=("steady", "poisson")))
+    names = [one.name for one in found.suite.study.cells[1].scenario.backgrounds]
+    assert names == ["background", "noise"]
+    pasted_text = pasted(found.treatments[:2], found.where, keys_of(found.study))
+    path.write_text(SCENARIO + own + pasted_text, encoding="utf-8")
+    assert [one.name for one in load(path).first.backgrounds] == ["background", "noise"]
+
+
+def test_users_beyond_the_reverse_direction_of_a_link_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "uneven.toml"
+    uneven = 'rate = "10Mbit/s"\nup.rate = "1Mbit/s"\n'
+    path.write_text(SCENARIO.replace('rate = "10Mbit/s"\n', uneven), encoding="utf-8")
+    found = planned(path, Options(loads=(0.6,), backgrounds=("steady", "bulk", "web")))
+    assert {one.name for one in found.treatments} == {"quiet", "steady", "bulk"}
+    (said,) = [one for one in found.left_out if one.startswith("web 60 % was left out")]
+    assert "the clients offer 1.03 Mbit/s in the mean" in said
+
+
 def test_backgrounds_go_where_the_data_do(tmp_path: Path) -> None:
     path = tmp_path / "uneven.toml"
     uneven = 'rate = "10Mbit/s"\nup.rate = "1Mbit/s"\n'

@@ -1,4 +1,4 @@
-"""Captures of TCP connections that are written down, packet by packet."""
+"""Captures of connections that are written down, packet by packet."""
 
 from __future__ import annotations
 
@@ -14,13 +14,17 @@ CLIENT, SERVER = "10.0.0.1", "10.9.0.1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """A TCP packet: when (milliseconds), from which side, its flags, offsets and bytes."""
+    """A TCP packet: when (milliseconds), from which side, its flags, offsets and bytes.
+
+    Or a UDP packet, with bytes alone.
+    """
 
     ms: float
     by_server: bool
-    flags: int
-    sequence: int
-    acknowledges: int
+    flags: int = 0
+    sequence: int = 0
+    acknowledges: int = 0
+    is_datagram: bool = False
     payload: int = 0
     client: str = CLIENT
     server: str = SERVER
@@ -44,6 +48,9 @@ def pcap(path: Path, frames: Iterable[Frame], *, snap: int = 96) -> Path:
 def _packet(frame: Frame) -> bytes:
     ends = [(frame.client, frame.ports[0]), (frame.server, frame.ports[1])]
     source, target = ends[::-1] if frame.by_server else ends
+    if frame.is_datagram:
+        body = struct.pack("!HHHH", source[1], target[1], 8 + frame.payload, 0)
+        return _ip(source[0], target[0], 17, body + bytes(frame.payload))
     options = b"\x02\x04\x05\xa8" if frame.flags & SYN else b""
     header = struct.pack(
         "!HHIIBBHHH",
@@ -57,10 +64,12 @@ def _packet(frame: Frame) -> bytes:
         0,
         0,
     )
-    body = header + options + bytes(frame.payload)
-    total = 20 + len(body)
-    outer = struct.pack("!BBHHHBBH", 0x45, 0, total, 1, 0, 64, 6, 0)
-    return outer + socket.inet_aton(source[0]) + socket.inet_aton(target[0]) + body
+    return _ip(source[0], target[0], 6, header + options + bytes(frame.payload))
+
+
+def _ip(source: str, target: str, protocol: int, body: bytes) -> bytes:
+    outer = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(body), 1, 0, 64, protocol, 0)
+    return outer + socket.inet_aton(source) + socket.inet_aton(target) + body
 
 
 def connection(rows: Iterable[tuple[float, str, str, int | None, int, int | None]]) -> list[Frame]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -110,9 +111,51 @@ def test_one_direction_is_refused(tmp_path: Path, golden: dict[str, Any]) -> Non
     assert "both directions" in caught.value.hint or "both directions" in caught.value.message
 
 
+def flow(number: int) -> list[Frame]:
+    """A UDP flow of both directions."""
+    return [
+        Frame(
+            ms=number + 5 * by_server,
+            by_server=by_server,
+            is_datagram=True,
+            payload=100,
+            ports=(50_000 + number, 53),
+        )
+        for by_server in (False, True)
+    ]
+
+
+@pytest.mark.parametrize("flows", [0, 50])
+def test_much_udp_does_not_hide_that_tcp_has_one_direction(
+    tmp_path: Path, golden: dict[str, Any], flows: int
+) -> None:
+    whole = connection(golden["connection"])
+    halves = [
+        replace(one, ports=(port, 80))
+        for port in (41_000, 42_000)
+        for one in whole
+        if one.by_server
+    ]
+    udp = [one for number in range(flows) for one in flow(number)]
+    with pytest.raises(ModelError, match="2 of 3 TCP connections were seen in one") as caught:
+        extract(pcap(tmp_path / "mixed.pcap", [*whole, *halves, *udp]), workers=1)
+    assert "--inner" in caught.value.hint
+    model = extract(pcap(tmp_path / "one.pcap", [*whole, *halves[: len(halves) // 2], *udp]))
+    assert model.header.counts["one_sided"] == 1
+
+
 def test_connections_without_data_are_no_model(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="no connection with data"):
+    with pytest.raises(ModelError, match="no connection with data") as caught:
         extract(pcap(tmp_path / "empty.pcap", handshake(0)), workers=1)
+    assert "snap length" in caught.value.hint
+    assert "--inner" in caught.value.hint
+    assert "encrypts" in caught.value.hint
+
+
+def test_connections_without_data_are_counted(tmp_path: Path, golden: dict[str, Any]) -> None:
+    frames = [*connection(golden["connection"]), *handshake(0, ports=(41_000, 80))]
+    said = extract(pcap(tmp_path / "some.pcap", frames), workers=1).header.assumed
+    assert "1 of 2 connections (50.0%) carried no data and were left out" in said
 
 
 def test_gaps_must_make_sense(tmp_path: Path, golden: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -10,10 +11,13 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from trustbed.traffic import Model, ModelError
+from trustbed.traffic import Model, ModelError, archive
 from trustbed.traffic.model import ClassRule, checked, load
 from trustbed.traffic.offer import offer
+from trustbed.traffic.recipe import named
 from trustbed.traffic.summary import summarise
+
+HTTP = ClassRule("HTTP", 6, (80,))
 
 
 def test_what_was_saved_comes_back_and_the_same_model_is_the_same_file(
@@ -82,6 +86,136 @@ def test_tables_that_contradict_each_other_are_refused(small: Model) -> None:
     ):
         with pytest.raises(ModelError, match=words):
             checked(model)
+
+
+@pytest.mark.parametrize(
+    ("classes", "words"),
+    [
+        ((HTTP, ClassRule("SSH", 6, (22,))), "the class SSH has no connection"),
+        ((ClassRule("HTTP", 1, (80,)),), "the class HTTP is of IP protocol 1"),
+        ((ClassRule("HTTP", 17, (80,)),), "the class HTTP is of protocol 17, and has .* of 6"),
+        ((ClassRule("HTTP", 6, (80, 0)),), "the class HTTP has the port 0"),
+        ((ClassRule("HTTP", 6, (65_536,)),), "the class HTTP has the port 65536"),
+        ((HTTP, ClassRule("", 6)), "a class has no name"),
+        ((HTTP, HTTP), "two classes are called HTTP"),
+        ((HTTP, ClassRule("HTTP", 17)), "two classes are called HTTP"),
+    ],
+)
+def test_classes_that_cannot_be_are_refused_by_name(
+    small: Model, classes: tuple[ClassRule, ...], words: str
+) -> None:
+    header = msgspec.structs.replace(small.header, classes=classes)
+    with pytest.raises(ModelError, match=words) as caught:
+        checked(replace(small, header=header))
+    assert caught.value.hint
+
+
+def test_a_header_that_was_changed_by_hand_is_refused(small: Model, tmp_path: Path) -> None:
+    good = small.save(tmp_path / "good.model")
+    header = json.loads(zipfile.ZipFile(good).read("model.json"))
+    changed = tmp_path / "changed.model"
+    for edited, words in (
+        ({**header, "duration_ns": 2 * header["duration_ns"]}, "model.json was changed by hand"),
+        ({**header, "colour": "red"}, "model.json was changed by hand"),
+        ({**header, "classes": 3}, "model.json: Expected"),
+    ):
+        rewritten(good, changed, "model.json", json.dumps(edited).encode())
+        with pytest.raises(ModelError, match=words) as caught:
+            load(changed)
+        assert caught.value.hint
+    # Its layout says nothing, and files of before headers had a sum have none.
+    rewritten(good, changed, "model.json", json.dumps(header, sort_keys=True).encode())
+    assert load(changed) == load(good)
+    del header["sha256"]["model"]
+    rewritten(good, changed, "model.json", json.dumps(header).encode())
+    assert load(changed).tables == small.tables
+
+
+def test_a_variant_of_a_file_without_a_sum_has_one(small: Model, tmp_path: Path) -> None:
+    old = small.save(tmp_path / "old.model")
+    header = json.loads(zipfile.ZipFile(old).read("model.json"))
+    del header["sha256"]["model"]
+    bare = rewritten(old, tmp_path / "bare.model", "model.json", json.dumps(header).encode())
+    variant = load(bare).with_steps(*named("HB")).save(tmp_path / "variant.model")
+    assert load(variant).header.sha256["model"]
+
+
+def damaged(good: bytes, at: bytes, offset: int, value: bytes) -> bytes:
+    """A file with other bytes at an offset of every record that begins so."""
+    parts = good.split(at)
+    return at.join(
+        [parts[0], *(one[:offset] + value + one[offset + len(value) :] for one in parts[1:])]
+    )
+
+
+CENTRAL, LOCAL = b"PK\x01\x02", b"PK\x03\x04"
+
+
+def test_damaged_archives_are_refused_in_words(small: Model, tmp_path: Path) -> None:
+    good = small.save(tmp_path / "good.model")
+    data = good.read_bytes()
+    packed = tmp_path / "packed.model"
+    with (
+        zipfile.ZipFile(good) as before,
+        zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as after,
+    ):
+        for member in before.namelist():
+            after.writestr(member, before.read(member))
+    assert load(packed).tables == small.tables
+    text = packed.read_bytes()
+    start = text.index(b"model.json") + len(b"model.json")
+    cases = {
+        "encrypted": damaged(damaged(data, CENTRAL, 4, b"\x01"), LOCAL, 2, b"\x01"),
+        "method": damaged(damaged(data, CENTRAL, 6, b"\x63"), LOCAL, 4, b"\x63"),
+        "deflate": text[:start] + b"\xff" * 40 + text[start + 40 :],
+        "cut": data[: len(data) // 2],
+        "flipped": data.replace(b'"duration_ns"', b'"duration_nt"', 1),
+        "empty": b"",
+    }
+    for name, content in cases.items():
+        (tmp_path / f"{name}.model").write_bytes(content)
+        with pytest.raises(ModelError, match=r"not a traffic model: \w") as caught:
+            load(tmp_path / f"{name}.model")
+        assert caught.value.hint, name
+
+
+@pytest.mark.parametrize(
+    ("member", "content"),
+    [
+        ("model.json", b'{"a":' * 100_000),
+        ("model.json", b"\xff\xfe{}"),
+        ("model.json", b"[]"),
+    ],
+)
+def test_headers_that_are_no_json_are_refused(
+    small: Model, tmp_path: Path, member: str, content: bytes
+) -> None:
+    good = small.save(tmp_path / "good.model")
+    rewritten(good, tmp_path / "bad.model", member, content)
+    with pytest.raises(ModelError, match=r"bad\.model: model\.json: "):
+        load(tmp_path / "bad.model")
+
+
+def test_a_member_that_would_fill_memory_is_not_read(small: Model, tmp_path: Path) -> None:
+    good, bomb = small.save(tmp_path / "good.model"), tmp_path / "bomb.model"
+    with zipfile.ZipFile(good) as before, zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as after:
+        for member in before.namelist():
+            content = bytes(17 << 20) if member == "model.json" else before.read(member)
+            after.writestr(member, content)
+    assert bomb.stat().st_size < 1 << 20
+    with pytest.raises(ModelError, match=r"model\.json has more than 16,777,216 bytes"):
+        load(bomb)
+    with pytest.raises(archive.ArchiveError, match=r"units\.parquet has more than 10 bytes"):
+        archive.read(good, {"units.parquet": 10})
+    assert archive.read(good, {"other": 10}) == {}
+
+
+def test_a_file_that_lacks_a_table_is_refused(small: Model, tmp_path: Path) -> None:
+    good = small.save(tmp_path / "good.model")
+    with zipfile.ZipFile(good) as before, zipfile.ZipFile(tmp_path / "b.model", "w") as after:
+        after.writestr("model.json", before.read("model.json"))
+    with pytest.raises(ModelError, match=r"it has no connections\.parquet"):
+        load(tmp_path / "b.model")
 
 
 def test_nothing_is_left_of_a_file_that_could_not_be_written(small: Model, tmp_path: Path) -> None:

@@ -56,10 +56,8 @@ _RUNS: Mapping[str, Mapping[int, str]] = {
             "move_mount fsopen fsconfig fsmount fspick pidfd_open clone3 close_range openat2 "
             "pidfd_getfd faccessat2 process_madvise epoll_pwait2 mount_setattr quotactl_fd "
             "landlock_create_ruleset landlock_add_rule landlock_restrict_self memfd_secret "
-            "process_mrelease futex_waitv set_mempolicy_home_node"
-        ),
-        452: (
-            "fchmodat2 map_shadow_stack futex_wake futex_wait futex_requeue statmount listmount "
+            "process_mrelease futex_waitv set_mempolicy_home_node cachestat fchmodat2 "
+            "map_shadow_stack futex_wake futex_wait futex_requeue statmount listmount "
             "lsm_get_self_attr lsm_set_self_attr lsm_list_modules mseal setxattrat getxattrat "
             "listxattrat removexattrat open_tree_attr file_getattr file_setattr"
         ),
@@ -111,9 +109,8 @@ _RUNS: Mapping[str, Mapping[int, str]] = {
             "move_mount fsopen fsconfig fsmount fspick pidfd_open clone3 close_range openat2 "
             "pidfd_getfd faccessat2 process_madvise epoll_pwait2 mount_setattr quotactl_fd "
             "landlock_create_ruleset landlock_add_rule landlock_restrict_self memfd_secret "
-            "process_mrelease futex_waitv set_mempolicy_home_node"
+            "process_mrelease futex_waitv set_mempolicy_home_node cachestat fchmodat2"
         ),
-        452: "fchmodat2",
         454: (
             "futex_wake futex_wait futex_requeue statmount listmount lsm_get_self_attr "
             "lsm_set_self_attr lsm_list_modules mseal setxattrat getxattrat listxattrat "

@@ -20,7 +20,7 @@ from trustbed.calls.times import Days, nanoseconds
 _PREFIX = re.compile(r"(?:\[pid +(\d+)\] |(\d+) +)?(\d+(?::\d\d:\d\d)?(?:\.\d+)?) (.*)", re.DOTALL)
 _CALL = re.compile(r"(\w+)\((.*)\) *= (.+)", re.DOTALL)
 _UNFINISHED = re.compile(r"(\w+)\((.*?) *<unfinished \.\.\.>(?:\) *= \?)?", re.DOTALL)
-_RESUMED = re.compile(r"<\.\.\. (\w+) resumed>(.*?)\) *= (.+)", re.DOTALL)
+_RESUMED = re.compile(r"<\.\.\. (\w+) resumed>(.*)\) *= (.+)", re.DOTALL)
 _GONE = re.compile(r"<\.\.\. (\w+) resumed>.*<unfinished \.\.\.>\) *= \?", re.DOTALL)
 _RESULT = re.compile(r"(\?|-?\w+)(?: ([A-Z]\w+))?")
 _LASTED = re.compile(r"<(\d+\.\d+)>$")

@@ -20,10 +20,15 @@ from trustbed.scenario import load
 if TYPE_CHECKING:
     from trustbed.compare.api import Options
     from trustbed.compare.model import Comparison
+    from trustbed.scenario import ScenarioFile
 
 LEVELS = ("beyond", "different", "open")
 _DEFAULT_BUDGET = "30min"
 _LARGEST_COUNT = 10_000
+_MORE_REPETITIONS = (
+    "each testbed needs three repetitions that count, better ten: trustbed report RUN says why "
+    "others do not"
+)
 
 
 def parser() -> arguments.Parser:
@@ -39,8 +44,8 @@ def parser() -> arguments.Parser:
         "  trustbed compare metal.run guest.run --out compare.html\n"
         "  trustbed compare --by hosts.server.guest study.toml\n"
         "  trustbed compare lab=results/lab cloud=results/cloud --fail-on different\n\n"
-        "exit codes: 0 fine, 1 error, 2 wrong usage, 3 different or open, 4 beyond the\n"
-        "tolerance (the latter two only with --fail-on)",
+        "exit codes: 0 fine, 1 error, 2 wrong usage, 3 different, open or not judged,\n"
+        "4 beyond the tolerance (the latter two only with --fail-on)",
     )
     parser.add_argument(
         "testbeds",
@@ -107,7 +112,8 @@ def parser() -> arguments.Parser:
         choices=LEVELS,
         metavar="LEVEL",
         help="beyond: exit 4 if a metric certainly differs by more than the tolerance; "
-        "different: exit 3 also if it certainly differs; open: also if it is not equivalent",
+        "different: exit 3 also if it certainly differs; open: also if it is not equivalent, or "
+        "was not judged. With any of them, exit 3 if no metric of a candidate was judged",
     )
     arguments.add_help(end)
     return parser
@@ -118,16 +124,22 @@ def run(words: Sequence[str]) -> int:
     options = arguments.parse(parser(), words)
     _check(options)
     scenario = _scenario(options)
-    if options.explain or (scenario is not None and not load(scenario).first.machines):
+    study = None if scenario is None else load(scenario)
+    if options.explain or (study is not None and not study.first.machines):
         from trustbed.testbed import prepare
 
         prepare()  # possible only as long as there is one thread: imports below start some
+    asked = _asked(options)
+    if study is not None:
+        from trustbed.compare.api import check_scenario
+
+        check_scenario(study, asked)
     about = describe(words, "compare")
     session = {key: value for key, value in about.items() if key != "schema_version"}
     with signals_as_interrupts():
-        if scenario is not None:
-            options.testbeds = [str(_carried_out(scenario, options, session))]
-        found = _compared(options, session)
+        if study is not None:
+            options.testbeds = [str(_carried_out(study, options, session))]
+        found = _compared(options, asked, session)
     _write(found, options, about)
     if options.json:
         import msgspec
@@ -160,13 +172,14 @@ def _scenario(options: argparse.Namespace) -> Path | None:
     return Path(word) if word.endswith(".toml") else None
 
 
-def _carried_out(scenario: Path, options: argparse.Namespace, about: Mapping[str, object]) -> Path:
+def _carried_out(
+    study: ScenarioFile, options: argparse.Namespace, about: Mapping[str, object]
+) -> Path:
     """Runs a scenario, or continues its run; returns the directory."""
     from trustbed.cli.run_progress import Parts
     from trustbed.run.api import default_directory, session_of
     from trustbed.run.directory import RunDirectory
 
-    study = load(scenario)
     directory = RunDirectory(default_directory(study))
     shown = Parts(quiet=options.quiet)
     try:
@@ -175,19 +188,20 @@ def _carried_out(scenario: Path, options: argparse.Namespace, about: Mapping[str
             directory,
             about=about,
             repetitions=options.repetitions or None,
-            listener=shown.part(str(scenario), len(study.cells)),
+            listener=shown.part(str(study.file), len(study.cells)),
         ).carry_out()
     finally:
         shown.close()
     return directory.path
 
 
-def _compared(options: argparse.Namespace, about: Mapping[str, object]) -> Comparison:
+def _compared(
+    options: argparse.Namespace, asked: Options, about: Mapping[str, object]
+) -> Comparison:
     from msgspec.structs import replace
 
     from trustbed.compare.api import arrange, compared, read_sources
 
-    asked = _asked(options)
     sources = read_sources(options.testbeds)
     found = compared(arrange(sources, asked), asked)
     if not options.explain:
@@ -212,7 +226,9 @@ def _compared(options: argparse.Namespace, about: Mapping[str, object]) -> Compa
 
 
 def _asked(options: argparse.Namespace) -> Options:
-    from trustbed.compare.api import Options
+    """What the comparison is asked for, checked as far as that needs no testbed."""
+    from trustbed.compare.api import Options, check
+    from trustbed.compare.error import CompareError
     from trustbed.compare.statistics import TOLERANCE
 
     overall, single = TOLERANCE, {}
@@ -222,7 +238,7 @@ def _asked(options: argparse.Namespace) -> Options:
             single[metric] = _share(share)
         else:
             overall = _share(word)
-    return Options(
+    asked = Options(
         by=options.by,
         reference=options.reference,
         tolerance=overall,
@@ -230,6 +246,11 @@ def _asked(options: argparse.Namespace) -> Options:
         resolution=_share(options.least),
         warm_up=options.warm_up,
     )
+    try:
+        check(asked)
+    except CompareError as error:
+        raise arguments.UsageError(error.message, error.hint) from None
+    return asked
 
 
 def _write(found: Comparison, options: argparse.Namespace, about: Mapping[str, Any]) -> None:
@@ -262,12 +283,25 @@ def _show(found: Comparison, options: argparse.Namespace) -> None:
 
 
 def _exit_code(found: Comparison, fail_on: str | None) -> int:
-    from trustbed.report.compare.verdicts import fails
+    """The exit code of a check; says on standard error where there was nothing to check."""
+    if fail_on is None:
+        return FINE
+    from trustbed.report.compare import verdicts
 
+    reasons = [
+        f"{verdicts.heading(case, candidate)}: {why}"
+        for case in found.cases
+        for candidate in case.candidates
+        if (why := verdicts.not_judged(candidate)) is not None
+    ]
+    for reason in reasons:
+        print(f"error: no metric could be judged, {reason}", file=sys.stderr)
+    if reasons:
+        print(f"hint: {_MORE_REPETITIONS}", file=sys.stderr)
     metrics = [one for _, _, one in found.metrics()]
-    if fail_on is not None and any(fails(one, "beyond") for one in metrics):
+    if any(verdicts.fails(one, "beyond") for one in metrics):
         return DISCARD
-    return REVIEW if any(fails(one, fail_on) for one in metrics) else FINE
+    return REVIEW if reasons or any(verdicts.fails(one, fail_on) for one in metrics) else FINE
 
 
 def _count(text: str) -> int:

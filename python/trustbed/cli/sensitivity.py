@@ -31,7 +31,7 @@ def parser() -> arguments.Parser:
     parser = arguments.Parser(
         "sensitivity",
         "[OPTIONS] SCENARIO",
-        "Runs an application, any scenario of one cell, beside a suite of backgrounds at\n"
+        "Runs an application, a workload of a scenario, beside a suite of backgrounds at\n"
         "several loads, and says: does background matter here, the mean load or\n"
         "burstiness, at which time scales, in which direction, by the queue or by\n"
         "losses; and which backgrounds to report it beside.",

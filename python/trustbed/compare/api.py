@@ -14,17 +14,25 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from trustbed.compare import tracing_cost
-from trustbed.compare.cases import Arrangement, Gathered, by_factor, by_sources, gather
+from trustbed.compare.cases import (
+    Arrangement,
+    Gathered,
+    by_factor,
+    by_sources,
+    check_work,
+    gather,
+)
 from trustbed.compare.chains import chains_of
 from trustbed.compare.error import CompareError
 from trustbed.compare.imported import read_results
 from trustbed.compare.judge import Rules, judge
 from trustbed.compare.metrics import METRICS, base
 from trustbed.compare.model import CaseResult, Comparison
-from trustbed.compare.sources import Source, read_run
+from trustbed.compare.sources import Source, planned, read_run
 from trustbed.compare.statistics import RESOLUTION, TOLERANCE
 from trustbed.run.directory import MANIFEST
 from trustbed.run.owned_directory import kind_of
+from trustbed.scenario import ScenarioFile
 
 SEED = 1
 
@@ -62,26 +70,47 @@ def compare(*testbeds: str | os.PathLike[str], options: Options | None = None) -
         RunDirectoryError: A run is damaged.
     """
     chosen = options or Options()
-    _check(chosen)
+    check(chosen)
     sources = read_sources([os.fspath(one) for one in testbeds])
     return compared(arrange(sources, chosen), chosen)
 
 
-def _check(chosen: Options) -> None:
-    for share in (chosen.tolerance, *chosen.tolerances.values()):
+def check(options: Options) -> None:
+    """Checks tolerances and resolution, which need no testbed.
+
+    Raises:
+        CompareError: One is out of its range, or of a metric that does not exist.
+    """
+    for share in (options.tolerance, *options.tolerances.values()):
         if not 0 < share < 1:
             raise CompareError(
                 f"a tolerance of {100 * share:g} % is none",
-                "give more than 0 % and less than 100 %",
+                "give more than 0 % and less than 100 %: 10% or 0.1 is a tenth",
             )
-    for key in chosen.tolerances:
+    for key in options.tolerances:
         if base(key) not in METRICS:
             raise CompareError(f"no metric is called {key}", f"there are: {', '.join(METRICS)}")
-    if not 0 <= chosen.resolution <= min((chosen.tolerance, *chosen.tolerances.values())):
+    if not options.resolution >= 0:
         raise CompareError(
-            f"the smallest difference, {100 * chosen.resolution:g} %, exceeds what is similar",
-            "give less than the tolerance",
+            f"a smallest difference of {100 * options.resolution:g} % is none",
+            "give 0 % or more, and at most the tolerance",
         )
+    least = min((options.tolerance, *options.tolerances.values()))
+    if options.resolution > least:
+        raise CompareError(
+            f"the smallest difference, {100 * options.resolution:g} %, exceeds what is similar, "
+            f"{100 * least:g} %",
+            "give at most the tolerance",
+        )
+
+
+def check_scenario(study: ScenarioFile, options: Options) -> None:
+    """Checks that a scenario has the testbeds that are asked for, before anything of it is run.
+
+    Raises:
+        CompareError: It has no such factor or level, or its testbeds are asked for different work.
+    """
+    check_work(arrange([planned(study)], options))
 
 
 def read_sources(given: Sequence[str]) -> list[Source]:

@@ -38,9 +38,14 @@ def of(
 
 
 def traces(one: Repetition, workload: str) -> Sequence[Row]:
-    """The traces of a workload and of what serves it: all but those of other workloads."""
+    """The traces of a workload and of what serves it: all but those of other workloads.
+
+    A trace of every process of a host (``of = "all"``, ``None`` in the record) stands in where no
+    trace names the workload or a service; beside one it would count the same calls twice.
+    """
     others = {row["name"] for row in one.workloads} - {workload}
-    return [row for row in one.record.get("traces") or () if row.get("of") not in others]
+    own = [row for row in one.record.get("traces") or () if row.get("of") not in others]
+    return [row for row in own if row.get("of") is not None] or own
 
 
 def architectures(one: Repetition) -> set[str]:

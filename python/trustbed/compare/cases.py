@@ -201,7 +201,7 @@ def gather(arranged: Arrangement, *, warm_up: int) -> Gathered:
         traced: dict[str, bool] = {}
         parts = [one.parts[label] for one in arranged.testbeds]
         called = _called(arranged.testbeds, parts, label)
-        point = common_point(parts)
+        point = common_point(parts, called, warm_up=warm_up)
         values = []
         for testbed, part, names in zip(arranged.testbeds, parts, called, strict=True):
             kept = []
@@ -239,6 +239,16 @@ def gather(arranged: Arrangement, *, warm_up: int) -> Gathered:
         for one in arranged.testbeds
     ]
     return found
+
+
+def check_work(arranged: Arrangement) -> None:
+    """Checks that the testbeds are asked for the same work in every case.
+
+    Raises:
+        CompareError: One is asked for something else.
+    """
+    for label in arranged.cases:
+        _called(arranged.testbeds, [one.parts[label] for one in arranged.testbeds], label)
 
 
 def _called(testbeds: Sequence[Testbed], parts: Sequence[Part], label: str) -> list[dict[str, str]]:

@@ -239,13 +239,15 @@ class _Study:
     def _judged(self, rounds: int, seconds: float, broken: Mapping[str, str]) -> Ablation:
         kept = [one for one in self._variants if one.name not in broken]
         parts = [read_run(self._out / one.directory, one.name).cells[0].part for one in kept]
-        point = common_point(parts)
+        called = [
+            {name: "" if len(part.workloads) == 1 else name for name in part.workloads}
+            for part in parts
+        ]
+        point = common_point(parts, called)
         values: list[Measured] = []
-        for part in parts:
-            names = list(part.workloads)
-            called = {name: "" if len(names) == 1 else name for name in names}
+        for part, names in zip(parts, called, strict=True):
             held: dict[str, list[float]] = {}
-            for one in part.observed(called, point):
+            for one in part.observed(names, point):
                 if one.found.invalid is None:
                     for key, value in one.found.values.items():
                         held.setdefault(key, []).append(value)

@@ -2,22 +2,25 @@
 
 Read are ``ab``, ``wrk``, ``httperf`` (their standard output), ``iperf3 --json``, flent's data
 files, ``k8s-netperf --json``, ``owping`` (with ``-M`` or without) and ``ndt7-client -format json``.
-Only what they report is in them; what else there is to compare is absent.
+Only what they report is in them; what else there is to compare is absent. Requests that failed do
+not count as completed.
 """
 
 from __future__ import annotations
 
 import gzip
+import json
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from trustbed.compare.error import CompareError
 from trustbed.compare.observing import Observation
 from trustbed.compare.sources import Observed, Source, SourceCell
-from trustbed.compare.work import MEGABYTE
+from trustbed.compare.work import MEGABYTE, answered, answered_per_second
 from trustbed.compare.workloads import Asked
+from trustbed.report.records import Row
 from trustbed.workload import (
     WorkloadError,
     ab,
@@ -30,7 +33,7 @@ from trustbed.workload import (
     wrk,
 )  # fmt: skip
 from trustbed.workload.errors import read_as_output_of
-from trustbed.workload.tables import Cell, Row
+from trustbed.workload.tables import Cell
 
 _SECOND = 1e9
 _MOST_BYTES = 256 << 20
@@ -39,6 +42,17 @@ KINDS = (
     "ab, wrk, httperf, iperf3 --json, flent, k8s-netperf --json, owping, ndt7-client -format json"
 )
 _ABSENT = "only results of {tool} are there"
+_HEADINGS = {"upload": "forward", "download": "reverse"}
+"""Directions as a scenario has them: the client is the host of its workload."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Requests:
+    """How many requests a program counted, how many of these failed, and broken connections."""
+
+    counted: int = 0
+    failed: int = 0
+    broken: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +63,7 @@ class _Result:
     test: str
     asked: Asked
     found: Observation
+    requests: _Requests = _Requests()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +81,7 @@ class ImportedPart:
         """As of :class:`~trustbed.compare.sources.Part`."""
         return len(self.results)
 
-    @property
-    def points(self) -> frozenset[str] | None:
+    def points(self, workloads: Collection[str], warm_up: int) -> frozenset[str] | None:
         """There are no captures."""
         return None
 
@@ -132,7 +146,8 @@ def read_results(path: Path, name: str) -> Source:
         for test, held in by_test.items()
     ]
     _check_same_asked(path, by_test)
-    return Source(name=name, path=path, cells=cells, facts={"program": tool})
+    notes = list(_failures(name, tool, [one for held in by_test.values() for _, one in held]))
+    return Source(name=name, path=path, cells=cells, facts={"program": tool}, notes=notes)
 
 
 def _file(held: tuple[str, _Result]) -> str:
@@ -149,6 +164,25 @@ def _check_same_asked(path: Path, by_test: Mapping[str, Sequence[tuple[str, _Res
                     f"{file} and {first} are not repetitions of one test, {path}",
                     "put the results of each test into a directory of its own",
                 )
+
+
+def _failures(name: str, tool: str, results: Sequence[_Result]) -> Iterator[str]:
+    """What of failed requests is to be kept in mind, over the results that count."""
+    known = [one.requests for one in results if one.found.invalid is None]
+    failed, broken = sum(one.failed for one in known), sum(one.broken for one in known)
+    if failed:
+        yield (
+            f"{name}: {failed:,} of {sum(one.counted for one in known):,} requests of {tool} "
+            f"failed, in {sum(one.failed > 0 for one in known)} of {len(known)} results: they do "
+            "not count as completed and the rates are lowered by their share; response times "
+            "include them"
+        )
+    if broken:
+        yield (
+            f"{name}: {broken:,} connections of {tool} failed or broke, in "
+            f"{sum(one.broken > 0 for one in known)} of {len(known)} results: it does not count "
+            "their requests"
+        )
 
 
 def _results(file: Path) -> Iterator[_Result]:
@@ -176,8 +210,22 @@ def _text(file: Path) -> str | None:
         return None
 
 
-def _broken(tool: str, why: str) -> _Result:
-    return _Result(tool, "", {}, Observation(invalid=why))
+def _broken(tool: str, why: str, test: str = "") -> _Result:
+    return _Result(tool, test, {}, Observation(invalid=why))
+
+
+def _asked(**settings: object) -> Asked:
+    """What a program was asked for, in words; what it does not report is left out."""
+    return {key: str(value) for key, value in settings.items() if value is not None}
+
+
+def _bytes(size: Cell) -> str | None:
+    return None if size is None else f"{size} B"
+
+
+def _whole_seconds(nanoseconds: Cell) -> str | None:
+    """A duration as a scenario has it: programs measure a little more than they were asked for."""
+    return f"{round(nanoseconds / _SECOND)} s" if isinstance(nanoseconds, int) else None
 
 
 def _observation(
@@ -196,35 +244,21 @@ def _first(table: object) -> Row:
 
 def _ab(text: str) -> Iterator[_Result]:
     row = _first(ab.summary(text))
-    if not row["requests"]:
-        yield _broken("ab", "ab completed no request")
-        return
     totals = [one["median_ns"] for one in ab.times(text).to_pylist() if one["phase"] == "total"]
-    median = totals[0] if totals else None
-    values = {
-        "requests_per_second": row["requests_per_second"],
-        "response_median_seconds": None if median is None else median / _SECOND,
-    }
-    asked = {
-        "object": f"{row['document_bytes']} B",
-        "connections": str(row["concurrency"]),
-    }
-    yield _Result("ab", "", asked, _observation("ab", values))
+    asked = _asked(object=_bytes(row["document_bytes"]), connections=row["concurrency"])
+    yield _requests_of("ab", row, asked, totals[0] if totals else None)
 
 
 def _wrk(text: str) -> Iterator[_Result]:
     row = _first(wrk.summary(text))
-    if not row["requests"]:
-        yield _broken("wrk", "wrk completed no request")
-        return
     shares = {one["share"]: one["response_ns"] for one in wrk.percentiles(text).to_pylist()}
-    median = shares.get(0.5)
-    values = {
-        "requests_per_second": row["requests_per_second"],
-        "response_median_seconds": None if median is None else median / _SECOND,
-    }
-    asked = {"threads": str(row["threads"]), "connections": str(row["connections"])}
-    yield _Result("wrk", "", asked, _observation("wrk", values))
+    asked = _asked(
+        threads=row["threads"],
+        connections=row["connections"],
+        duration=_whole_seconds(row["duration_ns"]),
+    )
+    broken = sum(row[key] or 0 for key in ("failed_connect", "failed_read", "failed_write"))
+    yield _requests_of("wrk", row, asked, shares.get(0.5), broken)
 
 
 def _httperf(text: str) -> Iterator[_Result]:
@@ -232,23 +266,57 @@ def _httperf(text: str) -> Iterator[_Result]:
     if not row.get("replies"):
         yield _broken("httperf", "httperf got no reply")
         return
-    values = {"requests_per_second": row.get("requests_per_second")}
-    yield _Result("httperf", "", {}, _observation("httperf", values))
+    yield _requests_of("httperf", row, {}, None)
+
+
+def _requests_of(
+    tool: str, row: Row, asked: Asked, median_ns: int | None, broken: int = 0
+) -> _Result:
+    """The result of a program that fetches objects, from the row of its summary."""
+    counted, completed = row["requests"] or 0, answered(row) or 0
+    if not completed:
+        failed = f": all {counted} failed" if counted else ""
+        return _broken(tool, f"{tool} completed no request{failed}")
+    values = {
+        "requests_per_second": answered_per_second(row),
+        "response_median_seconds": None if median_ns is None else median_ns / _SECOND,
+    }
+    requests = _Requests(counted=counted, failed=counted - completed, broken=broken)
+    return _Result(tool, "", asked, _observation(tool, values), requests)
 
 
 def _iperf3(text: str) -> Iterator[_Result]:
-    row = _first(iperf3.summary(text))
-    octets, again = row["received_bytes"], row["retransmits"]
-    if not octets:
-        yield _broken("iperf3", "iperf3 transferred nothing")
-        return
+    rows = iperf3.summary(text).to_pylist()
+    start = json.loads(text)["start"].get("test_start", {})
+    for row in rows:
+        if not row["received_bytes"]:
+            yield _broken("iperf3", "iperf3 transferred nothing", row["direction"])
+            continue
+        # With -n or -k, iperf3 is asked for an amount instead of a duration, which is 0 then.
+        asked = _asked(
+            direction=_HEADINGS[row["direction"]],
+            protocol=row["protocol"],
+            connections=row["streams"],
+            duration=f"{start['duration']} s" if start.get("duration") else None,
+            bytes=_bytes(start.get("bytes") or None),
+            blocks=start.get("blocks") or None,
+            bidirectional="yes" if len(rows) > 1 else "no",
+        )
+        yield _Result("iperf3", row["direction"], asked, _transfer(row))
+
+
+def _transfer(row: Row) -> Observation:
+    """One direction of iperf3: retransmissions per MB of TCP, the share of UDP packets lost."""
+    again, packets, lost = row["retransmits"], row["packets"], row["lost_packets"]
     values: dict[str, Cell] = {"throughput_bits_per_second": row["received_bits_per_second"]}
     per = {}
-    if isinstance(again, int) and isinstance(octets, int):
-        values["retransmissions"] = again / (octets / MEGABYTE)
+    if again is not None:
+        values["retransmissions"] = again / (row["received_bytes"] / MEGABYTE)
         per["retransmissions"] = "MB"
-    asked = {key: str(row[key]) for key in ("direction", "protocol", "streams")}
-    yield _Result("iperf3", "", asked, _observation("iperf3", values, per))
+    if packets and lost is not None:
+        # Below 0 where more packets arrive late than are lost: iperf3 takes those back.
+        values["loss_share"] = max(0, lost) / packets
+    return _observation("iperf3", values, per)
 
 
 def _flent(text: str) -> Iterator[_Result]:
@@ -265,7 +333,7 @@ def _k8s_netperf(text: str) -> Iterator[_Result]:
         values = {
             key: row[key] for key in ("throughput_bits_per_second", "transactions_per_second")
         }
-        asked = {"test": str(row["test"])}
+        asked = _asked(test=row["test"], duration=_whole_seconds(row["duration_ns"]))
         yield _Result("k8s-netperf", row["test"], asked, _observation("k8s-netperf", values))
 
 
@@ -275,7 +343,7 @@ def _owping(text: str) -> Iterator[_Result]:
     names = ["there", "back"] if len(rows) == 2 else [""] * len(rows)
     for name, row in zip(names, rows, strict=True):
         if not row["sent"]:
-            yield _broken("owping", "owping sent no packet")
+            yield _broken("owping", "owping sent no packet", name)
             continue
         jitter = row["jitter_ns"]
         values = {
@@ -288,7 +356,7 @@ def _owping(text: str) -> Iterator[_Result]:
 def _ndt7(text: str) -> Iterator[_Result]:
     for row in ndt7.summary(text).to_pylist():
         values = {key: row[key] for key in ("throughput_bits_per_second", "retransmitted_share")}
-        asked = {"direction": str(row["direction"])}
+        asked = _asked(direction=_HEADINGS[row["direction"]])
         yield _Result("ndt7", row["direction"], asked, _observation("ndt7", values))
 
 

@@ -9,13 +9,13 @@ compared.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from trustbed.compare import calls, delays, packets
-from trustbed.compare.work import completed, summary
+from trustbed.compare.work import answered_per_second, completed, summary
 from trustbed.report.run.reading import SECOND, Measured, Repetition
 from trustbed.scenario.model import ESTIMATORS
 from trustbed.workload.distribution import quantile
@@ -130,7 +130,7 @@ def application(one: Repetition, name: str, measured: Measured | None) -> dict[s
     record, printed = one.workload(name), summary(one, name)
     found: dict[str, float | None] = {}
     if printed.get("requests_per_second") is not None:
-        found["requests_per_second"] = float(printed["requests_per_second"])
+        found["requests_per_second"] = answered_per_second(printed)
     elif measured is not None and measured.responses is not None:
         found["requests_per_second"] = _rate(one, name)
     if measured is not None:
@@ -177,11 +177,14 @@ def _rate(one: Repetition, name: str) -> float | None:
     return len(steady) / span if span > 0 else None
 
 
-def points(repetitions: Iterable[Repetition]) -> frozenset[str]:
-    """The capture points that every complete repetition has packets of."""
+def points(repetitions: Iterable[Repetition], workloads: Collection[str]) -> frozenset[str]:
+    """The capture points that every repetition that counts has packets of.
+
+    A repetition that does not count (a host that did not start) decides nothing.
+    """
     found: frozenset[str] | None = None
     for one in repetitions:
-        if one.judged:
+        if invalid(one) is None and not _is_idle(one, workloads):
             own = frozenset(
                 str(capture["point"])
                 for capture in one.findings.get("captures") or ()
@@ -189,6 +192,16 @@ def points(repetitions: Iterable[Repetition]) -> frozenset[str]:
             )
             found = own if found is None else found & own
     return found or frozenset()
+
+
+def _is_idle(one: Repetition, workloads: Iterable[str]) -> bool:
+    """Whether a workload completed no request."""
+    works = (
+        completed(one, name, one.measured(name))
+        for name in workloads
+        if one.workload(name).get("kind") not in ESTIMATORS
+    )
+    return any(work is not None and work.count == 0 for work in works)
 
 
 def chosen_point(common: Iterable[str], preferred: Sequence[str]) -> str | None:

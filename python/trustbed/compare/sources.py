@@ -6,7 +6,7 @@ what its workloads were asked, and gives an observation per repetition.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -16,7 +16,7 @@ from trustbed.compare.workloads import Asked, asked_of
 from trustbed.report.run.reading import Repetition
 from trustbed.report.run.reading import Run as Reading
 from trustbed.run.directory import SCENARIO
-from trustbed.scenario import Scenario, ScenarioError, load
+from trustbed.scenario import Scenario, ScenarioError, ScenarioFile, load
 
 FACTS = {
     "kernel": "kernel",
@@ -47,9 +47,11 @@ class Part(Protocol):
     def planned(self) -> int:
         """How many repetitions it should have."""
 
-    @property
-    def points(self) -> frozenset[str] | None:
-        """The capture points of all its repetitions; ``None``: it never has captures."""
+    def points(self, workloads: Collection[str], warm_up: int) -> frozenset[str] | None:
+        """The capture points of all its repetitions that count; ``None``: it never has captures.
+
+        Rounds below ``warm_up`` do not count.
+        """
 
     @property
     def preferred(self) -> Sequence[str]:
@@ -77,10 +79,9 @@ class RunPart:
         """As of :class:`Part`."""
         return len(self.repetitions)
 
-    @property
-    def points(self) -> frozenset[str] | None:
+    def points(self, workloads: Collection[str], warm_up: int) -> frozenset[str] | None:
         """As of :class:`Part`."""
-        return points(self.repetitions)
+        return points((one for one in self.repetitions if one.round >= warm_up), workloads)
 
     def observed(self, called: Mapping[str, str], point: str | None) -> list[Observed]:
         """As of :class:`Part`."""
@@ -144,6 +145,20 @@ def read_run(path: Path, name: str) -> Source:
     return Source(
         name=name, path=path, cells=cells, factors=factors, facts=_facts(reading), notes=notes
     )
+
+
+def planned(study: ScenarioFile) -> Source:
+    """A scenario as the run that it will be: its cells, without repetitions."""
+    cells = [
+        SourceCell(
+            levels=dict(cell.levels),
+            label=cell.label,
+            part=RunPart(repetitions=(), workloads=_workloads(cell.scenario, ())),
+        )
+        for cell in study.cells
+    ]
+    factors = {one.key: one.levels for one in study.factors}
+    return Source(name=study.file.stem, path=study.file, cells=cells, factors=factors)
 
 
 def _scenarios(path: Path, reading: Reading) -> tuple[Mapping[int, Scenario], list[str]]:
@@ -221,9 +236,17 @@ def _facts(reading: Reading) -> Mapping[str, str]:
     return found | ({"trustbed": ", ".join(sorted(versions))} if versions else {})
 
 
-def common_point(parts: Sequence[Part]) -> str | None:
-    """The capture point at which packets of all parts can be counted."""
-    known = [part.points for part in parts]
+def common_point(
+    parts: Sequence[Part], called: Sequence[Mapping[str, str]], *, warm_up: int = 0
+) -> str | None:
+    """The capture point at which packets of all parts can be counted.
+
+    Args:
+        parts: The testbeds of a case.
+        called: The workloads of each that are compared.
+        warm_up: Rounds that are dropped at the beginning.
+    """
+    known = [part.points(own, warm_up) for part, own in zip(parts, called, strict=True)]
     captured = [one for one in known if one is not None]
     if len(captured) < len(known) or not captured:
         return None

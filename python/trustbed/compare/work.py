@@ -25,13 +25,13 @@ def completed(one: Repetition, name: str, measured: Measured | None) -> Work | N
 
     ``None`` if nothing is known of it.
     """
-    requests = one.table(f"{name}.requests")
+    requests, printed = one.table(f"{name}.requests"), summary(one, name)
     if requests is not None:
-        return Work(len(requests) - requests["response_ns"].null_count, "request")
-    found = summary(one, name)
-    for key in ("replies", "requests"):
-        if found.get(key) is not None:
-            return Work(max(0, int(found[key]) - int(found.get("failed_requests") or 0)), "request")
+        listed = len(requests) - requests["response_ns"].null_count
+        return Work(max(0, listed - failed_requests(printed)), "request")
+    found = answered(printed)
+    if found is not None:
+        return Work(found, "request")
     return None if measured is None else _payload(one, name)
 
 
@@ -39,6 +39,41 @@ def summary(one: Repetition, name: str) -> Row:
     """The summary that a workload's program printed; empty without one."""
     table = one.table(f"{name}.summary")
     return table.to_pylist()[0] if table is not None and table.num_rows else {}
+
+
+def failed_requests(printed: Row) -> int:
+    """How many of the requests that a program's summary counts failed.
+
+    Of ``ab`` failures and responses with another status than 2xx, of ``wrk`` other statuses than
+    2xx and 3xx, of ``httperf`` requests without a reply, 4xx and 5xx. ``ab`` calls a response
+    whose length is not the first one's failed, so it usually counts one with another status twice;
+    here that is one failure. Errors of ``wrk``'s sockets are of requests that it does not count at
+    all (``response_complete`` of its source), so nothing is subtracted for them.
+    """
+    known = {key: value or 0 for key, value in printed.items() if isinstance(value, (int, float))}
+    lengths, statuses = known.get("failed_length", 0), known.get("not_2xx_responses", 0)
+    failed = known.get("failed_requests", 0) - lengths + max(lengths, statuses)
+    failed += sum(
+        known.get(key, 0) for key in ("not_2xx_3xx_responses", "status_4xx", "status_5xx")
+    )
+    if "replies" in known:
+        failed += max(0, known.get("requests", 0) - known["replies"])
+    return int(failed)
+
+
+def answered(printed: Row) -> int | None:
+    """The requests of a summary that did not fail; ``None`` if it counts none."""
+    if printed.get("requests") is None:
+        return None
+    return max(0, int(printed["requests"]) - failed_requests(printed))
+
+
+def answered_per_second(printed: Row) -> float | None:
+    """The rate of a summary without failed requests; ``None`` if it has none."""
+    rate, requests = printed.get("requests_per_second"), printed.get("requests")
+    if rate is None or not requests:
+        return rate
+    return float(rate) * (answered(printed) or 0) / int(requests)
 
 
 def _payload(one: Repetition, name: str) -> Work | None:

@@ -24,8 +24,8 @@ import pyarrow.parquet
 from trustbed import _core
 from trustbed.analysis.burst import burst
 from trustbed.run.execution.commands import address_of
-from trustbed.run.execution.demand import path
 from trustbed.scenario import Direction, Link, Scenario, Workload
+from trustbed.scenario.bottleneck import path
 from trustbed.workload.estimates import Available, Bin
 
 SECOND = 1_000_000_000

@@ -15,7 +15,7 @@ from trustbed.scenario.model import (
     Background,
     BackgroundModel,
 )
-from trustbed.scenario.populations import is_model, read_users
+from trustbed.scenario.populations import is_model, read_users, tables
 from trustbed.scenario.table import Table
 from trustbed.scenario.topology import check_name
 from trustbed.scenario.workloads import host_of
@@ -27,13 +27,13 @@ _LEAST_PACKET, _MOST_PACKET = 64, 65_535
 
 
 def read_backgrounds(root: Table, hosts: Sequence[str], end_ns: int) -> tuple[Background, ...]:
-    """Every ``[background.NAME]``, including silent ones.
+    """Every ``[background.NAME]``, or ``background = { … }``, including silent ones.
 
     The others are compared with them. ``end_ns`` is when the last workload should have ended, from
     the start of the workloads.
     """
     found = []
-    for name, table in root.tables("background").items():
+    for name, table in tables(root).items():
         check_name(table, None, name)
         for key in ("model", "from", "to"):
             table.must(
@@ -67,6 +67,8 @@ def _background(name: str, table: Table, hosts: Sequence[str]) -> Background:
         return read_users(name, table, (source, to))
     asked = table.raw("model")
     if isinstance(asked, str) and asked not in BACKGROUND_MODELS:
+        if (member := suite.member(asked)) is not None:
+            raise table.error("model", f"{asked} {suite.BY_RULE}", suite.by_rule(member))
         known = (*BACKGROUND_MODELS, *sorted(suite.NAMES))
         raise table.error(
             "model",
@@ -130,15 +132,6 @@ def _check_playback(table: Table, background: Background) -> None:
                     'leave it out, or choose model = "playback"',
                 )
         return
-    if background.sources > 1:
-        raise table.error(
-            "sources",
-            (f"each of {background.sources} sources would play the whole capture at the same time"),
-            (
-                "leave sources out; parts of a capture can be tables of their own, each with "
-                'its filter, for example filter = "tcp port 80"'
-            ),
-        )
     if background.heading == "both" and (
         background.filter is None or background.reverse_filter is None
     ):

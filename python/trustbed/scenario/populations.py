@@ -14,6 +14,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from trustbed.scenario.bottleneck import bottleneck, link_rates
 from trustbed.scenario.model import Background, Direction, Host, Loss, Queue, Scenario
 from trustbed.scenario.positions import Keys
 from trustbed.scenario.table import Table
@@ -29,6 +30,8 @@ _QUEUE_NS = 200_000_000
 """An access link queues what it sends in this time."""
 _LEAST_QUEUE = 64 << 10
 CLIENTS, SERVERS = "clients", "servers"
+_TABLE = "background"
+"""The table of backgrounds, and the name of the one that ``background = { model = … }`` is."""
 
 
 def is_model(text: object) -> bool:
@@ -39,17 +42,56 @@ def is_model(text: object) -> bool:
 def joined(values: Keys) -> set[str]:
     """The hosts beside which a model's users or servers are: they need a router."""
     found: set[str] = set()
-    backgrounds = values.get("background")
-    if isinstance(backgrounds, dict):
-        for keys in backgrounds.values():
-            if isinstance(keys, dict) and is_model(keys.get("model")):
-                found |= {one for one in (keys.get("from"), keys.get("to")) if isinstance(one, str)}
+    for keys in by_name(values).values():
+        if isinstance(keys, dict) and is_model(keys.get("model")):
+            found |= {one for one in (keys.get("from"), keys.get("to")) if isinstance(one, str)}
     return found
+
+
+def by_name(values: Keys) -> Keys:
+    """The keys of every background by its name; ``background = { model = … }`` is one as well."""
+    found = values.get(_TABLE)
+    if not isinstance(found, dict):
+        return {}
+    own = {key: value for key, value in found.items() if not isinstance(value, dict)}
+    if "model" not in own:
+        return dict(found)
+    others = {name: keys for name, keys in found.items() if isinstance(keys, dict)}
+    return {_TABLE: own, **others}
+
+
+def tables(root: Table) -> dict[str, Table]:
+    """The same, as tables.
+
+    Raises:
+        ScenarioError: Something else than a table, or two of one name.
+    """
+    outer = root.table(_TABLE)
+    if outer is None:
+        return {}
+    whole = {name: outer.raw(name) for name in outer}
+    if "model" not in whole or isinstance(whole["model"], dict):
+        return root.tables(_TABLE)
+    if _TABLE in whole:
+        raise outer.error(
+            _TABLE,
+            f"two backgrounds are called {_TABLE}: the keys in [{_TABLE}] are one of that name",
+            f"move them to a table of their own: [{_TABLE}.NAME]",
+        )
+    return {
+        name: Table(root.source, (_TABLE,) if name == _TABLE else (_TABLE, name), keys)
+        for name, keys in by_name({_TABLE: whole}).items()
+    }
 
 
 @functools.lru_cache(maxsize=8)
 def _loaded(path: Path, _modified: int) -> Model:
     return load(path)
+
+
+@functools.lru_cache(maxsize=8)
+def _load(path: Path, modified: int) -> Load:
+    return load_of(_loaded(path, modified))
 
 
 @functools.lru_cache(maxsize=8)
@@ -74,8 +116,7 @@ def read_users(name: str, table: Table, beside: tuple[str, str]) -> Background:
     """A background of users, with the number of sessions that its rate asks for."""
     path = _file(table)
     try:
-        model = _loaded(path, path.stat().st_mtime_ns)
-        load = load_of(model)
+        load = _load(path, path.stat().st_mtime_ns)
     except ModelError as error:
         raise table.error("model", error.message, error.hint) from None
     sessions = table.number("sessions", None, least=1e-6, most=1e6)
@@ -119,10 +160,42 @@ def _file(table: Table) -> Path:
 
 
 def mean_load(background: Background) -> Load:
-    """Its mean load, in bit/s of IP packets."""
+    """Its mean load."""
     assert background.file is not None, "validated when the scenario was read"
-    one = load_of(_loaded(background.file, background.file.stat().st_mtime_ns))
-    return Load(client=one.client * background.sessions, server=one.server * background.sessions)
+    one = _load(background.file, background.file.stat().st_mtime_ns)
+    return one.times(background.sessions)
+
+
+def check_loads(root: Table, scenario: Scenario) -> None:
+    """Refuses users who offer more than the narrowest link between them carries.
+
+    They wait for answers that come later and later, more of them every minute: what they do then
+    depends on how long the run takes, and not on the model.
+
+    Raises:
+        ScenarioError: Some do, in the mean and in one direction.
+    """
+    rates, given = link_rates(scenario), tables(root)
+    for one in scenario.backgrounds:
+        if one.model != "users":
+            continue
+        load = mean_load(one)
+        for side, source, target, bits in (
+            (CLIENTS, one.source, one.to, load.client),
+            (SERVERS, one.to, one.source, load.server),
+        ):
+            rate, edge = bottleneck(rates, source, target)
+            if rate is None or edge is None or bits <= rate:
+                continue
+            table = given[one.name]
+            most = 0.99 * rate / bits
+            raise table.error(
+                next((key for key in ("rate", "sessions") if key in table), "model"),
+                f"the {side} offer {bits / 1e6:.3g} Mbit/s in the mean, and the link from "
+                f"{edge[0]} to {edge[1]} carries {rate / 1e6:.3g} Mbit/s",
+                f'give rate = "{most * load.larger // 1e3:.0f}kbit/s" or less (sessions = '
+                f"{most * one.sessions:.3g}), or the link a higher rate",
+            )
 
 
 def numbered(counts: Sequence[int], taken: Collection[str]) -> list[tuple[str, ...]]:

@@ -28,7 +28,7 @@ from trustbed.scenario.model import (
     Watch,
     Workload,
 )
-from trustbed.scenario.populations import joined, with_users
+from trustbed.scenario.populations import check_loads, joined, with_users
 from trustbed.scenario.positions import Keys, Path
 from trustbed.scenario.probes import read_probes
 from trustbed.scenario.table import Source, Table
@@ -89,6 +89,7 @@ def read(values: Keys, source: Source) -> Scenario:
     _check_processors(root, scenario)
     if not scenario.machines:
         _check_paths(root, network, scenario)
+        check_loads(root, scenario)
     return scenario
 
 

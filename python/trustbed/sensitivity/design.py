@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from trustbed.run.error import RunError
-from trustbed.run.execution import demand
 from trustbed.run.execution.ceiling import Ceiling, refuse_too_much
 from trustbed.scenario import ScenarioError, ScenarioFile, load
+from trustbed.scenario.bottleneck import path
 from trustbed.scenario.file import keys_of
 from trustbed.sensitivity import cascade
 from trustbed.sensitivity.arrivals import MOST_BITS_PER_SECOND
@@ -102,7 +102,7 @@ def planned(
         SensitivityError: No study can be made of it.
     """
     study = load(Path(scenario))
-    where = place(study, demand.path, workload=options.workload, link=options.link)
+    where = place(study, path, workload=options.workload, link=options.link)
     _check(options)
     keys, left_out, kept = keys_of(study), [], []
     wanted = suite(where, members(options.backgrounds), options.loads, reverse=options.reverse)

@@ -16,6 +16,7 @@ from trustbed.errors import TrustbedError
 from trustbed.scenario import Scenario, ScenarioFile, Workload
 from trustbed.scenario.file import composed
 from trustbed.scenario.model import ESTIMATORS
+from trustbed.scenario.populations import by_name
 from trustbed.scenario.positions import Keys
 from trustbed.scenario.toml_text import inline, toml
 from trustbed.sensitivity.cascade import Band
@@ -299,7 +300,7 @@ def beside(
     study: ScenarioFile, keys: Keys, treatments: Sequence[Treatment], where: Place, what: str
 ) -> Part:
     """The scenario beside every treatment; its ledger has packets."""
-    backgrounds, table = dict(keys.get("background") or {}), _free_name(keys)
+    backgrounds, table = by_name(keys), _free_name(keys)
     ends = {"from": where.sender, "to": where.receiver}
     changed = {
         **{key: value for key, value in keys.items() if key != "factors"},
@@ -314,9 +315,8 @@ def beside(
 
 def _free_name(keys: Keys) -> str:
     """A name that no background, workload or service of the scenario has."""
-    taken = {
-        name for table in ("background", "workload", "services") for name in keys.get(table) or {}
-    }
+    taken = set(by_name(keys))
+    taken |= {name for table in ("workload", "services") for name in keys.get(table) or {}}
     return next(
         name
         for number in itertools.count(1)

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 
 from trustbed.campaign.results import open_campaign
-from trustbed.compare.imported import KINDS, read_results
+from trustbed.compare.imported import KINDS, ImportedPart, read_results
 from trustbed.compare.metrics import METRICS, base
 from trustbed.report.records import Json, Row
 from trustbed.report.schemas import from_rows
@@ -200,6 +200,7 @@ def _of_programs(path: Path, testbed: str, paper: str | None) -> Directory:
             "invalid": found.invalid,
         }
         for cell in source.cells
+        if isinstance(cell.part, ImportedPart)
         for file, found in cell.part.results
         for key, value in found.values.items() or [(None, None)]
     ]

@@ -70,7 +70,7 @@ RESULTS = pa.schema(
         column("program", pa.string(), "", "which printed the result: iperf3, flent, …"),
         column("test", pa.string(), "", "of several in one file"),
         column("metric", pa.string(), "", "as `trustbed compare` names it; null: it has none"),
-        column("value", pa.float64(), "", "in `unit`"),
+        column("value", pa.float64(), "unit", "in the unit that the next column names"),
         column("unit", pa.string(), "", "the base unit of the metric"),
         column("invalid", pa.string(), "", "why the result does not count; null: it does"),
     ]

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from trustbed import _core
-from trustbed.traffic.model import SECOND, ClassRule, Header, Model, ModelError, checked
+from trustbed.traffic.model import (
+    SECOND,
+    TCP,
+    UDP,
+    ClassRule,
+    Header,
+    Model,
+    ModelError,
+    checked,
+)
 from trustbed.traffic.profile import of_trace
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 PathLike = str | os.PathLike[str]
 
-TCP, UDP = 6, 17
 CLASSES: tuple[ClassRule, ...] = (
     ClassRule("HTTP", TCP, (80, 8080)),
     ClassRule("HTTPS", TCP, (443, 8443)),
@@ -85,19 +97,12 @@ def extract(
     )
     shown = Path(os.fspath(paths[0])).name
     if found is None:
-        raise ModelError(
-            f"{shown}: no connection with data in both directions",
-            "capture the link in both directions, with whole headers (a snap length of 96 or more)",
-        )
+        raise ModelError(f"{shown}: no connection with data in both directions", _BOTH)
     counts = dict(found.counts)
     duration = counts.pop("duration_ns")
-    heard = counts["connections"] - counts["unanswered"]
-    if counts["one_sided"] > heard / 2:
-        raise ModelError(
-            f"{shown}: {counts['one_sided']:,} of {heard:,} connections were seen in one direction",
-            "requests and responses need both: capture both directions of the link into one file",
-        )
-    used = {name.as_py() for name in pa.table(found.connections)["class"].unique()}
+    connections = pa.table(found.connections)
+    _check_directions(shown, counts, connections)
+    used = {name.as_py() for name in connections["class"].unique()}
     header = Header(
         trustbed=__version__,
         name=name,
@@ -113,12 +118,42 @@ def extract(
     )
     model = Model(
         header=header,
-        connections=pa.table(found.connections),
+        connections=connections,
         units=pa.table(found.units),
         hosts=pa.table(found.hosts),
         profiles=(of_trace(found.profiles),),
     )
     return checked(model, shown)
+
+
+_BOTH = (
+    "capture both directions of the link into one file, with whole headers (a snap length of 96 or "
+    "more); of a tunnel (VXLAN, GRE, Geneve, IP in IP) read the inside with --inner; what a VPN "
+    "encrypts, capture before or behind it"
+)
+"""What to do about a capture without both sides of its connections: all reasons that there are."""
+
+
+def _check_directions(shown: str, counts: Mapping[str, int], connections: pa.Table) -> None:
+    """Refuses a capture most of whose TCP connections were seen in one direction.
+
+    A flow of datagrams may have one direction by nature, so that UDP says nothing about the
+    capture. Of what is not kept (connections without data, of no class, beyond the first million)
+    the protocol is not known, and it counts as TCP. Bias: that can only prevent a refusal.
+
+    Raises:
+        ModelError: Most were.
+    """
+    import pyarrow.compute as pc
+
+    streams = pc.sum(pc.not_equal(connections["kind"], "datagrams")).as_py() or 0
+    others = streams + sum(counts[key] for key in ("without_data", "unclassed", "left_out"))
+    if counts["one_sided"] > others:
+        raise ModelError(
+            f"{shown}: {counts['one_sided']:,} of {counts['one_sided'] + others:,} TCP connections "
+            "were seen in one direction",
+            f"requests and responses need both: {_BOTH}",
+        )
 
 
 def _assumed(counts: dict[str, int]) -> tuple[str, ...]:
@@ -135,6 +170,7 @@ def _assumed(counts: dict[str, int]) -> tuple[str, ...]:
         ),
         ("unanswered", "are SYNs that nobody answered, and were left out"),
         ("one_sided", "were seen in one direction only and left out"),
+        ("without_data", "carried no data and were left out"),
         ("left_out", "came after the first million and were left out"),
         ("incomplete", "lack part of their data, which counts as not sent"),
         ("offloaded", "have packets larger than the link's: capacities are not taken from those"),

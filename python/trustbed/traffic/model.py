@@ -14,6 +14,7 @@ import hashlib
 import io
 import os
 import zipfile
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,6 +24,7 @@ import msgspec
 
 from trustbed.disk import flush
 from trustbed.errors import TrustbedError
+from trustbed.traffic import archive
 from trustbed.traffic import profile as link_profile
 from trustbed.traffic.profile import Profile
 
@@ -32,10 +34,22 @@ if TYPE_CHECKING:
 FORMAT = "trustbed traffic model"
 VERSION = 1
 TABLES = ("connections", "units", "hosts")
+TCP, UDP = 6, 17
+_MOST_PORT = 65_535
 _HEADER = "model.json"
+_OWN = "model"
+"""The name of the header's own sum among those of its parts."""
 _PROFILES = "profiles"
+_MOST = {
+    _HEADER: 16 << 20,
+    **{f"{name}.parquet": 1 << 30 for name in TABLES},
+    f"{_PROFILES}.json": 64 << 20,
+}
+"""Bytes of each member, at most: a million connections fit, and memory is not filled by others."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The date of every member: the same model is the same file."""
+_ANEW = "vary a model with trustbed model edit, or write it anew with Model.save"
+"""The hint for what was changed by hand."""
 SECOND = 1_000_000_000
 
 
@@ -118,6 +132,10 @@ class Model:
             self, header=msgspec.structs.replace(self.header, recipe=(*self.header.recipe, *steps))
         )
 
+    def as_learned(self) -> Model:
+        """The same without its changes."""
+        return replace(self, header=msgspec.structs.replace(self.header, recipe=()))
+
     def with_profile(self, profile: Profile) -> Model:
         """The same with a profile, in place of an earlier one of the same origin."""
         others = tuple(one for one in self.profiles if one.origin != profile.origin)
@@ -134,16 +152,16 @@ class Model:
         profiles = link_profile.encoded(self.profiles) if self.profiles else b""
         summed = {**parts, **({_PROFILES: profiles} if profiles else {})}
         sums = {name: hashlib.sha256(part).hexdigest() for name, part in summed.items()}
-        header = msgspec.structs.replace(self.header, sha256=sums)
+        header = _summed(msgspec.structs.replace(self.header, sha256=sums))
         partial = path.absolute().with_name(f".{path.name}.partial-{os.getpid()}")
         try:
-            with zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED) as archive:
+            with zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED) as members:
                 text = msgspec.json.format(msgspec.json.encode(header), indent=1)
-                archive.writestr(zipfile.ZipInfo(_HEADER, _EPOCH), text)
+                members.writestr(zipfile.ZipInfo(_HEADER, _EPOCH), text)
                 for name, part in parts.items():
-                    archive.writestr(zipfile.ZipInfo(f"{name}.parquet", _EPOCH), part)
+                    members.writestr(zipfile.ZipInfo(f"{name}.parquet", _EPOCH), part)
                 if profiles:
-                    archive.writestr(zipfile.ZipInfo(f"{_PROFILES}.json", _EPOCH), profiles)
+                    members.writestr(zipfile.ZipInfo(f"{_PROFILES}.json", _EPOCH), profiles)
             flush(partial)
             partial.replace(path)
             flush(partial.parent)
@@ -184,30 +202,29 @@ def load(path: Path | str) -> Model:
         ModelError: It is none, of another version, damaged, or changed by hand.
     """
     path = Path(path)
+    members = _members(path)
+    header = _header(path, members[_HEADER])
+    tables = {name: _table(path, header, name, members[f"{name}.parquet"]) for name in TABLES}
+    known = _profiles(path, header, members.get(f"{_PROFILES}.json"))
+    return checked(Model(header=header, path=path, profiles=known, **tables))
+
+
+def _members(path: Path) -> dict[str, bytes]:
+    """The members of the archive by name; profiles may be missing."""
+    hint = f"make one: trustbed model extract CAPTURE -o {path.stem}.model"
     try:
-        with zipfile.ZipFile(path) as archive:
-            text = archive.read(_HEADER)
-            parts = {name: archive.read(f"{name}.parquet") for name in TABLES}
-            profiles = _profiles_of(archive)
+        found = archive.read(path, _MOST)
     except FileNotFoundError:
         raise ModelError(
             f"{path}: there is no such file",
             "trustbed model list names those that come with trustbed",
         ) from None
-    except (zipfile.BadZipFile, KeyError, OSError) as error:
-        raise ModelError(
-            f"{path}: not a traffic model: {error}",
-            f"make one: trustbed model extract CAPTURE -o {path.stem}.model",
-        ) from None
-    header = _header(path, text)
-    tables = {name: _table(path, header, name, part) for name, part in parts.items()}
-    known = _profiles(path, header, profiles)
-    return checked(Model(header=header, path=path, profiles=known, **tables))
-
-
-def _profiles_of(archive: zipfile.ZipFile) -> bytes | None:
-    name = f"{_PROFILES}.json"
-    return archive.read(name) if name in archive.namelist() else None
+    except (archive.ArchiveError, OSError) as error:
+        raise ModelError(f"{path}: not a traffic model: {error}", hint) from None
+    for name in (_HEADER, *(f"{table}.parquet" for table in TABLES)):
+        if name not in found:
+            raise ModelError(f"{path}: not a traffic model: it has no {name}", hint)
+    return found
 
 
 def _profiles(path: Path, header: Header, text: bytes | None) -> tuple[Profile, ...]:
@@ -223,8 +240,21 @@ def _profiles(path: Path, header: Header, text: bytes | None) -> tuple[Profile, 
         )
     try:
         return link_profile.decoded(text)
-    except msgspec.MsgspecError as error:
+    except (ValueError, RecursionError) as error:
         raise ModelError(f"{path}: {_PROFILES}.json: {error}", hint) from None
+
+
+def _summed(header: Header) -> Header:
+    """The header with the sum of itself."""
+    own = _sum_of_header(msgspec.to_builtins(header))
+    return msgspec.structs.replace(header, sha256={**header.sha256, _OWN: own})
+
+
+def _sum_of_header(about: Mapping[str, Any]) -> str:
+    """The sum of a header's values, but for the sum itself, whatever their order and layout."""
+    sums = {name: one for name, one in about["sha256"].items() if name != _OWN}
+    text = msgspec.json.encode({**about, "sha256": sums}, order="sorted")
+    return hashlib.sha256(text).hexdigest()
 
 
 def _header(path: Path, text: bytes) -> Header:
@@ -239,9 +269,13 @@ def _header(path: Path, text: bytes) -> Header:
                 f"{VERSION}",
                 hint,
             )
-        return msgspec.convert(about, Header)
-    except msgspec.MsgspecError as error:
+        header = msgspec.convert(about, Header)
+    except (ValueError, RecursionError) as error:  # ValueError: also bytes that are no UTF-8
         raise ModelError(f"{path}: {_HEADER}: {error}", hint) from None
+    # Files of before headers had a sum have none.
+    if _OWN in header.sha256 and header.sha256[_OWN] != _sum_of_header(about):
+        raise ModelError(f"{path}: {_HEADER} was changed by hand", _ANEW)
+    return header
 
 
 def _table(path: Path, header: Header, name: str, part: bytes) -> pa.Table:
@@ -252,11 +286,11 @@ def _table(path: Path, header: Header, name: str, part: bytes) -> pa.Table:
         raise ModelError(
             f"{path}: the table {name} is not the one that its header names: it was changed by "
             "hand",
-            "vary a model with trustbed model edit, or write it anew with Model.save",
+            _ANEW,
         )
     try:
         return pq.read_table(io.BytesIO(part)).cast(_schemas()[name])
-    except (pa.ArrowException, ValueError) as error:
+    except (pa.ArrowException, ValueError, OSError) as error:
         raise ModelError(f"{path}: the table {name}: {error}", "extract the model again") from None
 
 
@@ -264,7 +298,8 @@ def checked(model: Model, where: str = "") -> Model:
     """The model, if something can be drawn of it; ``where`` it comes from, for the message.
 
     Raises:
-        ModelError: No connection, an unknown class or host, numbers that cannot be.
+        ModelError: No connection, a class that cannot be or has no connection, an unknown class
+            or host, numbers that cannot be.
     """
     import pyarrow.compute as pc
 
@@ -275,12 +310,7 @@ def checked(model: Model, where: str = "") -> Model:
         )
     if model.header.duration_ns <= 0:
         raise ModelError(f"{where}: a model of no duration", "extract it from a longer capture")
-    known = {rule.name for rule in model.header.classes}
-    for name in pc.unique(model.connections["class"]).to_pylist():
-        if name not in known:
-            raise ModelError(
-                f"{where}: the class {name} has no rule", "name its ports in the header's classes"
-            )
+    _check_classes(model, where)
     hosts = model.hosts.num_rows
     for side in ("client", "server"):
         most = pc.max(model.connections[side]).as_py()
@@ -295,3 +325,57 @@ def checked(model: Model, where: str = "") -> Model:
                 f"{where}: a unit of {name} is beyond all bounds", "extract the model again"
             )
     return model
+
+
+def _check_classes(model: Model, where: str) -> None:
+    """Every class can be generated, and has connections, which are of its protocol.
+
+    Raises:
+        ModelError: One has not; it is named.
+    """
+    import pyarrow.compute as pc
+
+    rules = {rule.name: rule for rule in model.header.classes}
+    for rule, count in Counter(model.header.classes).items():
+        if count > 1 or rules[rule.name] != rule:
+            raise ModelError(
+                f"{where}: two classes are called {rule.name}", "give one of them another name"
+            )
+        _check_rule(rule, where)
+    of = pc.if_else(pc.equal(model.connections["kind"], "datagrams"), UDP, TCP)
+    found = model.connections.select(["class"]).append_column("protocol", of)
+    used = found.group_by(["class", "protocol"], use_threads=False).aggregate([]).to_pylist()
+    for one in used:
+        name, protocol = one["class"], one["protocol"]
+        if name not in rules:
+            raise ModelError(
+                f"{where}: the class {name} has no rule", "name its ports in the header's classes"
+            )
+        if protocol not in (None, rules[name].protocol):
+            raise ModelError(
+                f"{where}: the class {name} is of protocol {rules[name].protocol}, and has "
+                f"connections of {protocol}",
+                "extract the model again",
+            )
+    empty = next((name for name in rules if name not in {one["class"] for one in used}), None)
+    if empty is not None:
+        raise ModelError(
+            f"{where}: the class {empty} has no connection",
+            "leave it out of the header's classes, or extract the model again",
+        )
+
+
+def _check_rule(rule: ClassRule, where: str) -> None:
+    if not rule.name:
+        raise ModelError(f"{where}: a class has no name", "name it in the header's classes")
+    if rule.protocol not in (TCP, UDP):
+        raise ModelError(
+            f"{where}: the class {rule.name} is of IP protocol {rule.protocol}",
+            f"a class is of TCP ({TCP}) or UDP ({UDP})",
+        )
+    for port in rule.ports:
+        if not 1 <= port <= _MOST_PORT:
+            raise ModelError(
+                f"{where}: the class {rule.name} has the port {port}",
+                f"ports are 1 to {_MOST_PORT}",
+            )

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from trustbed.traffic import rows
-from trustbed.traffic.extraction import OTHER_PORTS, UDP
-from trustbed.traffic.model import SECOND, ClassRule, Model, ModelError
+from trustbed.traffic.extraction import OTHER_PORTS
+from trustbed.traffic.model import SECOND, UDP, ClassRule, Model, ModelError
 from trustbed.traffic.recipe import Variant, variant
 from trustbed.traffic.rows import ConnectionRow, HostRow, Member, Side, UnitRow
 
@@ -23,8 +23,8 @@ MOST_HOSTS = 1000
 """Hosts of one side that are emulated unless more are asked for; of more, a sample."""
 FULL, HEADERS = 1500, 52
 """Bytes of a full packet, and of its headers (IPv4, TCP with timestamps)."""
-_OPENING = 4 * HEADERS
-"""Bytes of each side's packets without data that open and close a connection."""
+_OPENING = 4
+"""Each side's packets without data that open and close a connection."""
 _PARTS: tuple[Side, Side] = ("client", "server")
 
 Draw: TypeAlias = Literal["independent", "connections", "sessions", "replay"]
@@ -63,17 +63,28 @@ class Offer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """What a model offers in the mean, in bit/s of IP packets."""
+    """What a model offers in the mean, in bit/s and packets/s of IP packets."""
 
     client: float
     """From clients to servers."""
     server: float
     """From servers to clients."""
+    client_packets: float
+    server_packets: float
 
     @property
     def larger(self) -> float:
         """The direction with more."""
         return max(self.client, self.server)
+
+    def times(self, sessions: float) -> Load:
+        """That of so many times the sessions."""
+        return Load(
+            client=self.client * sessions,
+            server=self.server * sessions,
+            client_packets=self.client_packets * sessions,
+            server_packets=self.server_packets * sessions,
+        )
 
 
 def load_of(model: Model) -> Load:
@@ -87,7 +98,7 @@ def load_of(model: Model) -> Load:
     change = variant(model)
     factors = {"client": change.requests, "server": change.responses}
     datagrams = pc.is_valid(model.units["packets"])
-    sums = dict.fromkeys(_PARTS, 0.0)
+    sums, counts = dict.fromkeys(_PARTS, 0.0), dict.fromkeys(_PARTS, 0.0)
     for side, other in (_PARTS, _PARTS[::-1]):
         sent = pc.fill_null(model.units[f"{side}_bytes"], 0)
         sent = pc.multiply(pc.cast(sent, "float64"), factors[side])
@@ -98,15 +109,22 @@ def load_of(model: Model) -> Load:
         )
         headers = pc.multiply(packets, pc.if_else(datagrams, 28.0, float(HEADERS)))
         sums[side] += _total(sent) + _total(headers)
+        counts[side] += _total(packets)
         # A unit is answered by an acknowledgement at least, unless what follows carries it.
-        answers = pc.if_else(datagrams, 0.0, pc.floor(pc.divide(packets, 2.0)))
-        sums[other] += HEADERS * _total(answers)
+        answers = _total(pc.if_else(datagrams, 0.0, pc.floor(pc.divide(packets, 2.0))))
+        sums[other] += HEADERS * answers
+        counts[other] += answers
     streams = pc.sum(pc.not_equal(model.connections["kind"], "datagrams")).as_py() or 0
     seconds = model.header.duration_ns / SECOND
-    rates = {
-        side: (sums[side] + _OPENING * streams) * 8 / seconds * change.sessions for side in _PARTS
-    }
-    return Load(client=rates["client"], server=rates["server"])
+    opening = _OPENING * streams
+    client, server = ((sums[side] + HEADERS * opening) * 8 / seconds for side in _PARTS)
+    found = Load(
+        client=client,
+        server=server,
+        client_packets=(counts["client"] + opening) / seconds,
+        server_packets=(counts["server"] + opening) / seconds,
+    )
+    return found.times(change.sessions)
 
 
 def _total(values: Any) -> float:  # noqa: ANN401 a column

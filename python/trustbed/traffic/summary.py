@@ -63,10 +63,23 @@ class ClassSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """A model in numbers."""
+    """A model in numbers.
+
+    Attributes:
+        seconds: The time in which it was learned.
+        load: What it offers, with its recipe.
+        learned: The same without the recipe, as are all counts and distributions.
+        steps: Changes in the recipe.
+        classes: The classes, that with the most bytes first.
+        hosts: Distributions over the hosts of each side.
+        clients: Hosts of that side.
+        servers: Hosts of that side.
+    """
 
     seconds: float
     load: Load
+    learned: Load
+    steps: int
     classes: Sequence[ClassSummary]
     hosts: Sequence[Distribution]
     clients: int
@@ -83,12 +96,17 @@ class Summary:
 
 
 def summarise(model: Model) -> Summary:
-    """Everything that ``trustbed model show`` prints: the model as learned, without its recipe."""
+    """Everything that ``trustbed model show`` prints.
+
+    The model is as learned, without its recipe, but for its load, which is there both ways.
+    """
     classes = [_class(rule.name, found) for rule, found in rows.members(model).items()]
     clients, servers = rows.hosts(model, "client"), rows.hosts(model, "server")
     return Summary(
         seconds=model.header.duration_ns / SECOND,
         load=load_of(model),
+        learned=load_of(model.as_learned()),
+        steps=len(model.header.recipe),
         classes=sorted(classes, key=lambda one: -(one.client_bytes + one.server_bytes)),
         hosts=[*_hosts("client", clients), *_hosts("server", servers)],
         clients=len(clients),

@@ -9,8 +9,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from trustbed.traffic.extraction import TCP
-from trustbed.traffic.model import SECOND, ClassRule, Header, Model, checked
+from trustbed.traffic.model import SECOND, TCP, ClassRule, Header, Model, checked
 from trustbed.traffic.rows import ConnectionRow, HostRow, Side, UnitRow, table
 
 Draw = Callable[[random.Random], float]

@@ -64,6 +64,7 @@ def run(words: Sequence[str]) -> int:
         )
     if options.out is None:
         raise arguments.UsageError("nowhere to put the model", "-o web.model")
+    _check_gaps(options.session_gap, options.exchange_gap)
     arguments.check_inputs(options.captures, "model extract")
     from trustbed.report.model import text
     from trustbed.report.placing import check_file
@@ -90,3 +91,13 @@ def run(words: Sequence[str]) -> int:
         printable.write(text.short(model, str(options.out), columns=columns, paint=paint))
     sys.stdout.flush()
     return FINE
+
+
+def _check_gaps(session_ns: int, exchange_ns: int) -> None:
+    """A session consists of exchanges, so that the pause which ends it is the longer one."""
+    if exchange_ns >= session_ns:
+        raise arguments.UsageError(
+            f"--exchange-gap {exchange_ns / 1e9:g}s is not below --session-gap "
+            f"{session_ns / 1e9:g}s",
+            "give both, for example --exchange-gap 5s --session-gap 60s",
+        )

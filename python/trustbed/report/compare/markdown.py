@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from html import escape
 
 from trustbed.compare import words
 from trustbed.compare.metrics import LEVEL_TITLES
@@ -37,7 +38,7 @@ def render(found: Comparison) -> str:
         lines += ["", "<details><summary>Left out, and to keep in mind</summary>", ""]
         lines += [f"- {_plain(note)}" for note in notes]
         lines += ["", "</details>"]
-    lines += ["", f"<sub>{_plain(verdicts.basis(found))}</sub>"]
+    lines += ["", f"<sub>{_plain(verdicts.basis(found))} {verdicts.PLUS_MINUS}</sub>"]
     return "\n".join(lines) + "\n"
 
 
@@ -61,7 +62,8 @@ def _title(case: CaseResult, candidate: CandidateResult) -> str:
 
 
 def _metrics(case: CaseResult, candidate: CandidateResult) -> Iterator[str]:
-    heading = _plain(verdicts.heading(case, candidate))
+    # A block of HTML, in which Markdown and its escapes have no effect.
+    heading = escape(printable(verdicts.heading(case, candidate)).replace("\n", " "))
     yield from ("", f"<details><summary>{heading}: every metric</summary>", "")
     head = ["Metric", _plain(case.reference), _plain(candidate.testbed), "Difference", "95 %"]
     yield from _row([*head, "Similar", "Overlap", "Equivalent", "Verdict", "n"])

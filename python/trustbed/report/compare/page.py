@@ -104,7 +104,7 @@ def render(found: Comparison, about: Row) -> str:
         Payload(),
         title=found.title,
         summary=verdicts.summary(found),
-        basis=verdicts.basis(found),
+        basis=f"{verdicts.basis(found)} {verdicts.PLUS_MINUS}",
         testbeds=found.testbeds,
         reference=found.reference,
         by="" if found.by == "run" else found.by,

@@ -19,18 +19,38 @@ from trustbed.report.words import counted, listed
 FAILURES: Mapping[str, str] = {
     "beyond": "a metric certainly differs by more than the tolerance",
     "different": "a metric certainly differs",
-    "open": "a metric certainly differs, or is not certainly equivalent",
+    "open": "a metric certainly differs, is not certainly equivalent, or was not judged",
 }
 """What ``--fail-on`` takes, the strictest last."""
 
 
+PLUS_MINUS = "±: half of the mean's 95 % interval (Student's t)."
+"""What stands behind means, beside :func:`basis` in every form that has it."""
+
+
 def fails(one: MetricResult, fail_on: str | None) -> bool:
-    """Whether a metric fails a check."""
-    if fail_on is None or one.verdict == "not_compared":
+    """Whether a metric fails a check.
+
+    ``open`` fails what a testbed has and was not judged, too: it is not certainly equivalent.
+    """
+    if fail_on is None:
         return False
+    if one.verdict == "not_compared":
+        return fail_on == "open" and not (one.reference is None and one.candidate is None)
     if fail_on == "beyond":
         return bool(one.beyond)
     return bool(one.different) or (fail_on == "open" and one.equivalent is not True)
+
+
+def not_judged(candidate: CandidateResult) -> str | None:
+    """Why no metric of a candidate was judged; ``None`` if one was.
+
+    Any check fails then: whatever it asks for was not looked at.
+    """
+    if any(one.verdict != "not_compared" for one in candidate.metrics):
+        return None
+    notes = [one.note for one in candidate.metrics if one.note]
+    return notes[0] if notes else candidate.levels[0].sentence.removesuffix(".")
 
 
 def summary(found: Comparison) -> str:

@@ -24,6 +24,10 @@ def document(model: Model) -> Json:
         "seconds": summary.seconds,
         "client_bits_per_second": summary.load.client,
         "server_bits_per_second": summary.load.server,
+        "as_learned": {
+            "client_bits_per_second": summary.learned.client,
+            "server_bits_per_second": summary.learned.server,
+        },
         "profiles": link.document(model.profiles, len(model.header.recipe)),
         "clients": summary.clients,
         "servers": summary.servers,

@@ -12,7 +12,7 @@ from trustbed.report.html.elements import Cell, Figure, Line, Provenance, Table
 from trustbed.report.html.payload import Payload
 from trustbed.report.html.render import fill
 from trustbed.report.model import charts, link
-from trustbed.report.model.text import keys, value
+from trustbed.report.model.text import keys, learned, value
 from trustbed.report.placing import whole_file
 from trustbed.report.records import Row
 from trustbed.traffic.recipe import CHANGES
@@ -65,6 +65,7 @@ def render_member(one: Member, profile: Profile | None, about: Row) -> str:
         looks=link.looks([] if profile is None else [profile], 0, payload),
         not_measured=link.sentence(link.NOT_MEASURED) if one.sends else "",
         recipe=[],
+        learned="",
         classes=None,
         sections=[],
         thin=[],
@@ -111,6 +112,7 @@ def render(model: Model, name: str, about: Row) -> str:
             f"{CHANGES.get(step.change, step.change)}: {step.value:g}"
             for step in model.header.recipe
         ],
+        learned=link.sentence(learned(summary)),
         looks=link.looks(model.profiles, len(model.header.recipe), payload),
         not_measured=link.sentence(link.NOT_MEASURED),
         classes=_classes(summary),
@@ -127,7 +129,7 @@ def _headline(summary: Summary) -> str:
     return (
         f"{words.counted(connections, 'connection')} of {words.duration(summary.seconds)}: "
         f"{words.bits(summary.load.server)} from servers and {words.bits(summary.load.client)} "
-        "from clients in the mean."
+        f"from clients in the mean{', with its changes' if summary.steps else ''}."
     )
 
 

@@ -81,9 +81,21 @@ def _head(model: Model, summary: Summary, name: str, width: int, paint: Paint) -
         "clients (IP packets)",
         width,
     )
+    if summary.steps:
+        yield from wrapped(learned(summary), width)
     for text in (model.header.about, _origin(model)):
         if text:
             yield from wrapped(text, width)
+
+
+def learned(summary: Summary) -> str:
+    """What of a variant is shown without its changes."""
+    load = summary.learned
+    return (
+        f"as learned, before {words.counted(summary.steps, 'change')} of the recipe: "
+        f"{words.bits(load.server)} from servers, {words.bits(load.client)} from clients; counts "
+        "and distributions are as learned too"
+    )
 
 
 def _origin(model: Model) -> str:

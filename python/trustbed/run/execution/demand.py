@@ -11,21 +11,19 @@ Unpaced sources are left out: they send as fast as they can and demand no rate.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from trustbed.run.execution.configurations import Flow, flows, populations
-from trustbed.scenario import Background, Direction, Scenario
-from trustbed.scenario.model import trace_rate
+from trustbed.scenario import Background, Scenario
+from trustbed.scenario.bottleneck import Edge, link_rates
+from trustbed.scenario.bottleneck import bottleneck as narrowest
 from trustbed.scenario.populations import mean_load
 
 FULL_SIZE = 1500
 """Bytes of the largest IP packet that a testbed carries (the MTU)."""
 MODEST_BITS_PER_SECOND = 500_000_000
 MODEST_PACKETS_PER_SECOND = 50_000
-
-Edge = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,16 +83,11 @@ class _Bottleneck:
 
 def emulated(scenario: Scenario, recorded: Recorded) -> tuple[Load, ...]:
     """The load that the emulator would receive."""
-    rates = _link_rates(scenario)
+    rates = link_rates(scenario)
     bottlenecks: dict[Edge | None, _Bottleneck] = {}
 
     def bottleneck(source: str, target: str) -> _Bottleneck:
-        limited = [
-            (rate, edge)
-            for edge in _path(rates, source, target)
-            if (rate := rates[edge]) is not None
-        ]
-        rate, edge = min(limited, default=(None, None))
+        rate, edge = narrowest(rates, source, target)
         return bottlenecks.setdefault(edge, _Bottleneck(rate))
 
     for workload in scenario.workloads:
@@ -104,11 +97,11 @@ def emulated(scenario: Scenario, recorded: Recorded) -> tuple[Load, ...]:
             bottleneck(sender, receiver).saturated = True
     for one in populations(scenario):
         mean = mean_load(one)
-        for source, target, bits in (
-            (one.source, one.to, mean.client),
-            (one.to, one.source, mean.server),
+        for source, target, bits, packets in (
+            (one.source, one.to, mean.client, mean.client_packets),
+            (one.to, one.source, mean.server, mean.server_packets),
         ):
-            bottleneck(source, target).tcp.append(Load(bits_per_second=bits))
+            bottleneck(source, target).tcp.append(_in_packets(bits, packets))
     for flow, load in offered(scenario, recorded):
         found = bottleneck(flow.source, flow.to)
         (found.udp if flow.background.transport == "udp" else found.tcp).append(_fragmented(load))
@@ -129,73 +122,15 @@ def offered(scenario: Scenario, recorded: Recorded) -> Iterator[tuple[Flow, Load
             yield flow, Load(bits_per_second=background.rate, packet_bytes=background.packet_bytes)
 
 
+def _in_packets(bits_per_second: float, packets_per_second: float) -> Load:
+    """A bit rate in so many packets, or in more where these would be longer than the MTU."""
+    packets = max(packets_per_second, bits_per_second / 8 / FULL_SIZE)
+    length = bits_per_second / 8 / packets if packets else FULL_SIZE
+    return Load(bits_per_second=bits_per_second, packet_bytes=length)
+
+
 def _fragmented(load: Load) -> Load:
     """The same bit rate in packets no longer than the MTU of a veth link."""
     return Load(
         bits_per_second=load.bits_per_second, packet_bytes=min(load.packet_bytes, FULL_SIZE)
     )
-
-
-# The network.
-
-
-def _link_rates(scenario: Scenario) -> Mapping[Edge, float | None]:
-    """The rate of each direction of each link, by its ends; None is unlimited.
-
-    A host has one access link per address, whose rates add up.
-    """
-    rates: dict[Edge, float | None] = {}
-    for link in scenario.links:
-        rates[link.ends] = rate(link.forward)
-        if link.backward is not None:
-            rates[link.ends[1], link.ends[0]] = rate(link.backward)
-    for host in scenario.hosts:
-        if host.router is not None:
-            for edge, access in (
-                ((host.name, host.router), host.access_up),
-                ((host.router, host.name), host.access_down),
-            ):
-                each = rate(access or Direction())
-                rates[edge] = None if each is None else each * len(host.addresses)
-    return rates
-
-
-def path(scenario: Scenario, source: str, target: str) -> tuple[Edge, ...]:
-    """The links of a shortest path by their ends, first to last, access links included."""
-    return tuple(_path(_link_rates(scenario), source, target))[::-1]
-
-
-def rate(direction: Direction) -> float | None:
-    """The sustained rate of a direction of a link in bit/s: the least of its limits.
-
-    Of a rate in steps the highest counts.
-    """
-    rates: list[float] = [
-        bucket.rate for bucket in (direction.policer, direction.shaper) if bucket is not None
-    ]
-    if direction.fastest_rate is not None:
-        rates.append(direction.fastest_rate)
-    if direction.rate_trace is not None:
-        rates.append(trace_rate(direction.rate_trace))
-    return min(rates, default=None)
-
-
-def _path(rates: Mapping[Edge, object], source: str, target: str) -> Iterator[Edge]:
-    """The edges of a shortest path, last first (breadth-first search).
-
-    There is a path: reading the scenario has checked it.
-    """
-    came_from: dict[str, str] = {source: source}
-    frontier = [source]
-    while frontier and target not in came_from:
-        following = []
-        for node in frontier:
-            for here, there in rates:
-                if here == node and there not in came_from:
-                    came_from[there] = node
-                    following.append(there)
-        frontier = following
-    nodes = [target]
-    while nodes[-1] != source and nodes[-1] in came_from:
-        nodes.append(came_from[nodes[-1]])
-    yield from ((there, here) for here, there in itertools.pairwise(nodes))

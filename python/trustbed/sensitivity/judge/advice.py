@@ -84,7 +84,12 @@ def advice(
             "Compare its energy there with that of the network which you care about "
             "(trustbed burst CAPTURE)."
         )
-    if answers["direction"].answer == "both":
+    if answers["direction"].answer == "reverse":
+        found.append(
+            "Put the background on the reverse path, where acknowledgements and requests queue: "
+            "with the data it makes less than 5 %."
+        )
+    elif answers["direction"].answer in ("both", "reverse, perhaps forward"):
         found.append("Put background on the reverse path as well, where acknowledgements queue.")
     if len(chosen) > 1:
         others = "all the others" if beyond else "everything that was tried"

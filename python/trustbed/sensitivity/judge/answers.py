@@ -16,7 +16,7 @@ from trustbed.sensitivity.judge.effects import (
 from trustbed.sensitivity.judge.wording import SLOW, interval
 from trustbed.sensitivity.model import Said
 from trustbed.sensitivity.plan import QUIET
-from trustbed.sensitivity.statistics import determined
+from trustbed.sensitivity.statistics import Effect, determined
 
 NEGLIGIBLE = math.log(1.05)
 """What a slowdown must exceed to matter."""
@@ -137,16 +137,56 @@ def direction(seen: Sequence[Seen], word: str = SLOW) -> Said:
         return Said(answer="unknown", sentence="Traffic against the data was not tried.")
     label, ahead, back = max(pairs, key=lambda one: surely(one[2]))
     told = f"{label} makes it {interval(back)} {word}, with the data {interval(ahead)}"
-    if any(found.excludes(NEGLIGIBLE) for _, _, found in pairs):
-        return Said(answer="both", sentence=f"Traffic against the data matters too: {told}.")
-    if all(one.within(NEGLIGIBLE) for _, ahead, back in pairs for one in (ahead, back)):
-        return Said(answer="neither", sentence=f"Neither does: {told}.")
-    if all(found.within(NEGLIGIBLE) for _, _, found in pairs):
-        return Said(answer="forward", sentence=f"Only traffic with the data matters: {told}.")
-    return Said(
-        answer="unknown",
-        sentence=f"Whether traffic against the data matters is within the uncertainty: {told}.",
+    forward, backward = (
+        [
+            slow[one.treatment.label]
+            for one in seen
+            if one.treatment.name != QUIET and one.treatment.reverse is reverse
+        ]
+        for reverse in (False, True)
     )
+    answer, sentence = _direction(forward, backward)
+    return Said(answer=answer, sentence=f"{sentence}: {told}.")
+
+
+def _direction(
+    forward: Sequence[Effect | None], backward: Sequence[Effect | None]
+) -> tuple[str, str]:
+    """The answer about direction, and its sentence, from the effects of all backgrounds.
+
+    A background whose effect is not known can matter.
+    """
+    ahead, back = (_any_matters(found) for found in (forward, backward))
+    not_ahead, not_back = (_none_matters(found) for found in (forward, backward))
+    if back:
+        if ahead:
+            return "both", "Traffic against the data matters too"
+        if not_ahead:
+            return "reverse", "Only traffic against the data matters"
+        return (
+            "reverse, perhaps forward",
+            "Traffic against the data matters; whether traffic with the data does as well is "
+            "within the uncertainty",
+        )
+    if not_back:
+        if ahead:
+            return "forward", "Only traffic with the data matters"
+        if not_ahead:
+            return "neither", "Neither does"
+        return (
+            "unknown",
+            "Traffic against the data does not matter; whether traffic with the data does is "
+            "within the uncertainty",
+        )
+    return "unknown", "Whether traffic against the data matters is within the uncertainty"
+
+
+def _any_matters(found: Sequence[Effect | None]) -> bool:
+    return any(one is not None and one.excludes(NEGLIGIBLE) for one in found)
+
+
+def _none_matters(found: Sequence[Effect | None]) -> bool:
+    return all(one is not None and one.within(NEGLIGIBLE) for one in found)
 
 
 def way(seen: Sequence[Seen]) -> Said:

@@ -50,9 +50,8 @@ pub(super) const NAMES: &[(usize, &str)] = &[
          fsopen fsconfig fsmount fspick pidfd_open clone3 close_range openat2 pidfd_getfd \
          faccessat2 process_madvise epoll_pwait2 mount_setattr quotactl_fd \
          landlock_create_ruleset landlock_add_rule landlock_restrict_self memfd_secret \
-         process_mrelease futex_waitv set_mempolicy_home_node",
+         process_mrelease futex_waitv set_mempolicy_home_node cachestat fchmodat2",
     ),
-    (452, "fchmodat2"),
     (
         454,
         "futex_wake futex_wait futex_requeue statmount listmount lsm_get_self_attr \
