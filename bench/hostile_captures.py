@@ -168,8 +168,8 @@ def retransmissions(packets: int) -> list[bytes]:
 
 
 def covering(packets: int) -> list[bytes]:
-    """Segments of one byte, and then one segment over all of them, again and again."""
-    small = min(packets // 2, 60_000)
+    """Every other byte in a segment, and then one segment over all of them, again and again."""
+    small = min(packets // 2, 30_000)
     opening = [
         tcp(CLIENT, SERVER, flags=SYN),
         tcp(SERVER, CLIENT, ack=1, flags=SYN | ACK),
@@ -177,7 +177,7 @@ def covering(packets: int) -> list[bytes]:
     ]
     records = [record(n, packet) for n, packet in enumerate(opening[:packets])]
     for n in range(len(records), packets):
-        payload, seq = (1, n - 2) if n <= small else (small, 1)
+        payload, seq = (1, 2 * n) if n <= small else (2 * small, 1)
         records.append(_segment(n * 1000, n, payload=payload, seq=seq))
     return [pcap(records)]
 

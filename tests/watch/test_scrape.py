@@ -82,6 +82,7 @@ def test_a_request_that_comes_byte_by_byte_ends(
     with socket.create_connection((LOOPBACK, port_of(endpoint)), PATIENCE) as client:
         client.settimeout(0.05)
         wait_until(lambda: ended(client), "it is not served for longer than promised")
+    monkeypatch.undo()
     assert ask(endpoint, "localhost")[0] == 200
 
 

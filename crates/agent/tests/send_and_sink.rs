@@ -209,7 +209,7 @@ fn a_capture_is_played_again_with_its_lengths() {
     assert_eq!(number(&sent["sources"][1]["playback"]["empty_packets"]), 1);
 }
 
-/// Of three parts the flow forward is the second and the one back, which begins .5 ms later, the
+/// Of three parts the flow forward is the second and the one back, which begins 2.5 ms later, the
 /// first.
 #[test]
 fn a_capture_is_played_by_several_sources_flow_by_flow() {

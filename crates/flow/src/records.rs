@@ -97,29 +97,26 @@ impl Records {
         }
     }
 
-    /// Makes one record of those within `[start, end)` that adjoin. They were sent again together:
-    /// none gives a round-trip time any more.
+    /// Makes one record of those within `[start, end)`, and of what lies between them. They were
+    /// sent again together: it gives no round-trip time.
     pub fn merge(&mut self, start: i64, end: i64) {
         let first = self.first_ending_above(start);
         let upto = self.queue.partition_point(|r| Self::offset(r, start) < end);
-        let mut kept = first;
-        for at in first + 1..upto {
-            let next = self.queue[at];
-            let last = &mut self.queue[kept];
-            if last.start.wrapping_add(last.length) == next.start {
-                last.length += next.length;
-                last.last_sent = last.last_sent.max(next.last_sent);
-                last.sent = last.sent.max(next.sent);
-                last.sacked &= next.sacked;
-                last.untimed = true;
-            } else {
-                kept += 1;
-                self.queue[kept] = next;
-            }
+        let Some(&top) =
+            upto.checked_sub(1).filter(|at| *at > first).and_then(|at| self.queue.get(at))
+        else {
+            return;
+        };
+        let mut one = self.queue[first];
+        for next in self.queue.range(first + 1..upto) {
+            one.last_sent = one.last_sent.max(next.last_sent);
+            one.sent = one.sent.max(next.sent);
+            one.sacked &= next.sacked;
         }
-        if kept + 1 < upto {
-            self.queue.drain(kept + 1..upto);
-        }
+        one.length = top.start.wrapping_add(top.length).wrapping_sub(one.start);
+        one.untimed = true;
+        self.queue[first] = one;
+        self.queue.drain(first + 1..upto);
     }
 
     /// Marks the records that lie inside `[start, end)` as reported by SACK.

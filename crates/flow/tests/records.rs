@@ -156,7 +156,7 @@ fn the_oldest_goes_when_there_are_too_many() {
 }
 
 #[test]
-fn adjoining_records_become_one() {
+fn what_was_sent_again_together_becomes_one_record() {
     let mut records = Records::default();
     for n in [0, 1, 2, 4, 5] {
         records.push(n * 10, 10, Ns(n), usize::MAX);
@@ -170,15 +170,11 @@ fn adjoining_records_become_one() {
         .collect();
     assert_eq!(
         kept,
-        [
-            (0, 5, 0, 1, true, false),
-            (5, 25, 0, 2, true, true),
-            (40, 15, 4, 2, false, true),
-            (55, 5, 5, 1, false, false),
-        ]
+        [(0, 5, 0, 1, true, false), (5, 50, 0, 2, false, true), (55, 5, 5, 1, false, false),]
     );
     records.merge(100, 200);
-    assert_eq!(records.len(), 4);
+    records.merge(0, 5);
+    assert_eq!(records.len(), 3);
 }
 
 #[test]

@@ -146,15 +146,18 @@ impl Description {
     /// plays the flows of a recording that are dealt to it.
     ///
     /// # Errors
-    /// [`TrafficError::NothingToShare`] without sources, or with more sources than bits per second
-    /// or than can be numbered; [`TrafficError::SharedAlready`] for a part of a recording.
+    /// [`TrafficError::NothingToShare`] without sources, or with more sources than bits per second;
+    /// [`TrafficError::NoParts`] of a recording, [`TrafficError::SharedAlready`] for a part of one.
     pub fn split(&self, sources: usize) -> Result<Vec<Self>, TrafficError> {
         let Self::Playback(playback) = self else {
             let rate = self.rate().unwrap_or(Rate(0));
             return Ok(shares(rate, sources)?.into_iter().map(|share| self.at(share)).collect());
         };
-        let nothing = || TrafficError::NothingToShare { rate: Rate(0), sources };
-        let parts = u16::try_from(sources).ok().filter(|parts| *parts > 0).ok_or_else(nothing)?;
+        let none = || TrafficError::NoParts { sources };
+        let parts = u16::try_from(sources).ok().filter(|parts| *parts > 0).ok_or_else(none)?;
+        if parts == 1 {
+            return Ok(vec![self.clone()]);
+        }
         if playback.parts != 1 {
             return Err(TrafficError::SharedAlready { parts: playback.parts });
         }

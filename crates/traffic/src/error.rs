@@ -99,6 +99,12 @@ pub enum TrafficError {
         /// Among how many.
         sources: usize,
     },
+    /// Parts of a recording are numbered with 16 bits.
+    #[error("a recording cannot be dealt to {sources} sources; give from 1 to 65535")]
+    NoParts {
+        /// Among how many it was to be shared.
+        sources: usize,
+    },
     /// A part of a recording is not dealt once more.
     #[error("a part of a recording that is dealt to {parts} sources is not shared once more")]
     SharedAlready {

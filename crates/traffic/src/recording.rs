@@ -1,6 +1,6 @@
 //! The packets of one direction of a capture: when they passed and how long they were.
 //!
-//! Time zero is the first packet. A packet that was recorded with an earlier time than the one
+//! Time zero is the first packet, or what [`Recording::begin`] set. A packet that was recorded with an earlier time than the one
 //! before it is moved to that one's and counted, so that the order stays as it was captured; what
 //! is not IP is counted and left out.
 
@@ -62,7 +62,7 @@ impl Recording {
         self.bytes
     }
 
-    /// From the first to the last of them.
+    /// From time zero to the last of them.
     pub fn duration(&self) -> Span {
         self.times.last().copied().unwrap_or(Span::ZERO)
     }

@@ -126,7 +126,7 @@ fn the_rate_of_a_recording_is_its_own() {
         parts.iter().map(|part| serde_json::to_value(part).unwrap()["part"].clone()).collect();
     assert_eq!(written, [serde_json::Value::Null, 1.into()]);
     assert_eq!(parts[1].split(2).unwrap_err(), TrafficError::SharedAlready { parts: 2 });
-    assert!(matches!(model.split(0), Err(TrafficError::NothingToShare { .. })));
+    assert_eq!(model.split(0).unwrap_err(), TrafficError::NoParts { sources: 0 });
 }
 
 #[test]

@@ -125,6 +125,7 @@ class Agent:
         self._errors = errors
         self._read = bytearray()
         self._unread: list[tuple[int, Event]] = []
+        self._unread_bytes = 0
         self._line_bytes = 0
         self._complaint: AgentError | None = None
         self.ahead_ns = 0
@@ -226,7 +227,7 @@ class Agent:
             AgentError: It reports an error, or has died.
         """
         if self._unread:
-            return self._unread.pop(0)[1]
+            return self._taken(0)
         return self._next(time.monotonic() + seconds)
 
     def report(self, seconds: float) -> Event:
@@ -303,7 +304,7 @@ class Agent:
         deadline = time.monotonic() + seconds
         for index, (_, unread) in enumerate(self._unread):
             if unread["event"] == kind:
-                return self._unread.pop(index)[1]
+                return self._taken(index)
         while True:
             event = self._next(deadline)
             if event is None:
@@ -319,9 +320,15 @@ class Agent:
         """Keeps an event for a later call."""
         if len(self._unread) >= MOST_UNREAD:
             raise self._malformed(f"more than {MOST_UNREAD} answers came unasked")
-        if sum(size for size, _ in self._unread) + self._line_bytes > MOST_UNREAD_BYTES:
+        self._unread_bytes += self._line_bytes
+        if self._unread_bytes > MOST_UNREAD_BYTES:
             raise self._malformed(f"more than {MOST_UNREAD_BYTES} bytes of answers came unasked")
         self._unread.append((self._line_bytes, event))
+
+    def _taken(self, index: int) -> Event:
+        size, event = self._unread.pop(index)
+        self._unread_bytes -= size
+        return event
 
     def _next(self, deadline: float) -> Event | None:
         for line in self._lines(deadline):

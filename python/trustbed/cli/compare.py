@@ -26,8 +26,8 @@ LEVELS = ("beyond", "different", "open")
 _DEFAULT_BUDGET = "30min"
 _LARGEST_COUNT = 10_000
 _MORE_REPETITIONS = (
-    "each testbed needs three repetitions that count, better ten: trustbed report RUN says why "
-    "others do not"
+    "each testbed needs three repetitions that count, better ten: the report lists what was left "
+    "out, and why"
 )
 
 

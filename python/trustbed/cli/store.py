@@ -32,7 +32,7 @@ def parser() -> arguments.Parser:
         "s3://bucket/path, and what they say together.\n"
         "trustbed analyze CAPTURES… --store URL adds captures.",
         "actions:\n"
-        "  ls                      Captures, runs and campaigns, one a line\n"
+        "  ls                      Captures, runs, campaigns and results, one a line\n"
         "  show                    Everything that is known of one; KEY as ls has it\n"
         "  add                     Add run directories, campaigns, and results of iperf3,\n"
         "                          flent, owping, ndt7, k8s-netperf, ab, wrk and httperf\n"

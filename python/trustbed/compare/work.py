@@ -46,13 +46,13 @@ def failed_requests(printed: Row) -> int:
 
     Of ``ab`` failures and responses with another status than 2xx, of ``wrk`` other statuses than
     2xx and 3xx, of ``httperf`` requests without a reply, 4xx and 5xx. ``ab`` calls a response
-    whose length is not the first one's failed, so it usually counts one with another status twice;
-    here that is one failure. Errors of ``wrk``'s sockets are of requests that it does not count at
+    whose length is not the first one's failed, which pages that vary are (its option ``-l``): alone
+    that is no failure here. Errors of ``wrk``'s sockets are of requests that it does not count at
     all (``response_complete`` of its source), so nothing is subtracted for them.
     """
     known = {key: value or 0 for key, value in printed.items() if isinstance(value, (int, float))}
     lengths, statuses = known.get("failed_length", 0), known.get("not_2xx_responses", 0)
-    failed = known.get("failed_requests", 0) - lengths + max(lengths, statuses)
+    failed = known.get("failed_requests", 0) - lengths + statuses
     failed += sum(
         known.get(key, 0) for key in ("not_2xx_3xx_responses", "status_4xx", "status_5xx")
     )

@@ -501,6 +501,6 @@ SHARED = Condition(
     _is_path_shared,
     lambda c: (
         f"{rate_words(c.evidence.sending_rate_bytes_per_second)} of "
-        f"{rate_words(c.evidence.path_rate_high_bytes_per_second)}"
+        f"{rate_words(c.evidence.path_rate_high_bytes_per_second)}; {limits_shown(c)}"
     ),
 )

@@ -97,7 +97,7 @@ class Thresholds(PublishedThresholds):
         0.7,
         "the same where a queue stood (mean RTT of 1.1 times its base or more)",
         "development transfers: 0.80 and more in a queue of parallel flows, 0.65 at most for "
-        "random loss beside a queue; without one 0.79",
+        "random loss beside a queue",
     )
     path_used: float = value(
         0.6,

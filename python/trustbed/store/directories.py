@@ -27,7 +27,7 @@ from trustbed.report.schemas import from_rows
 from trustbed.run.directory import TABLES, RunDirectory
 from trustbed.run.owned_directory import RunDirectoryError, kind_of
 from trustbed.run.results import Run, open_run
-from trustbed.store.captures import content_of, date_of
+from trustbed.store.captures import date_of
 from trustbed.store.entry import About, Kind, key_of, label
 from trustbed.store.store import Store
 from trustbed.store.tables import (
@@ -186,6 +186,11 @@ def _campaign(path: Path, testbed: str) -> Directory:
     )
 
 
+def _unit(metric: str, per: str | None) -> str:
+    unit = METRICS[base(metric)].unit
+    return unit if per is None else f"{unit}/{per}"
+
+
 def _of_programs(path: Path, testbed: str, paper: str | None) -> Directory:
     source = read_results(path, path.name)
     files = [path] if path.is_file() else sorted(one for one in path.iterdir() if one.is_file())
@@ -196,7 +201,7 @@ def _of_programs(path: Path, testbed: str, paper: str | None) -> Directory:
             "test": cell.label,
             "metric": key,
             "value": value,
-            "unit": None if key is None else METRICS[base(key)].unit,
+            "unit": None if key is None else _unit(key, found.per.get(key)),
             "invalid": found.invalid,
         }
         for cell in source.cells
@@ -207,7 +212,7 @@ def _of_programs(path: Path, testbed: str, paper: str | None) -> Directory:
     return _described(
         {"results": from_rows(rows, RESULTS)},
         kind="result",
-        subject=content_of(files),
+        subject=_digest(["result", source.facts["program"], str(path.resolve())]),
         name=path.name,
         path=path,
         testbed=testbed,

@@ -1,8 +1,8 @@
-"""What a store's manifests hold: one object per capture, run or campaign, written last.
+"""What a store's manifests hold: one object per capture, run, campaign or result.
 
-A manifest has the version of the schema that it and its tables were written with. What an earlier
-version wrote is read as today's: :data:`RENAMED` has the columns that have had other names, and a
-column that did not exist is null. What a later version wrote is refused.
+It is written last, and has the version of the schema that it and its tables were written with. What
+an earlier version wrote is read as today's: :data:`RENAMED` has the columns that have had other
+names, and a column that did not exist is null. What a later version wrote is refused.
 """
 
 from __future__ import annotations
@@ -151,7 +151,8 @@ def decoded(data: bytes, key: str, where: str) -> Entry:
     try:
         entry = msgspec.json.decode(data, type=Entry)
         parts = PurePosixPath(entry.directory).parts
-        if entry.key != key or parts[:1] != (TABLES,) or ".." in parts or len(parts) < 2:
+        is_ours = parts[:1] == (TABLES,) and ".." not in parts
+        if entry.key != key or not is_ours or not entry.directory.endswith(PARTITION + key):
             raise ValueError(f"it names {entry.key} and {entry.directory}")
         return entry
     except (ValueError, RecursionError) as error:

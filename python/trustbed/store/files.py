@@ -110,8 +110,8 @@ class Files(ABC):
     def place(self, staged: Path, directory: str) -> None:
         """Publishes the files of a local directory; the same ones that exist already stay.
 
-        Nothing names files that differ from them: an earlier manifest was removed because they were
-        damaged. They are replaced.
+        Files that differ are replaced: their manifest was removed because they were damaged. (Two
+        writers of one key at one moment write the same rows, perhaps under two names of a capture.)
         """
 
     @abstractmethod
@@ -179,7 +179,7 @@ class LocalFiles(Files):
             try:
                 _in_its_directory(target, lambda: staged.rename(target))
             except OSError:
-                if not (target.is_dir() and any(target.iterdir())):
+                if not (staged.is_dir() and target.is_dir() and any(target.iterdir())):
                     raise
                 for file in sorted(staged.iterdir()):
                     there = target / file.name

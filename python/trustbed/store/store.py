@@ -80,7 +80,9 @@ def _others(path: Path) -> bool:
 def _grown(entries: Iterable[Entry]) -> Mapping[str, Entry]:
     """The keys of captures that were stored again when they had grown → the entry with more.
 
-    It begins with the same packet, has all of the files, and more bytes.
+    It was stored later under the same label, begins at the same nanosecond and ends no earlier, has
+    all of the files, and more bytes. Bias: a simulation that is repeated for longer, under the same
+    name and with the same first time, replaces the shorter one.
     """
     captures = [entry for entry in entries if entry.kind == "capture" and entry.files]
     of_file: dict[tuple[str, int | None], list[Entry]] = defaultdict(list)
@@ -93,7 +95,11 @@ def _grown(entries: Iterable[Entry]) -> Mapping[str, Entry]:
         more = [
             other
             for other in of_file[entry.files[0], entry.first_ns]
-            if other.size_bytes > entry.size_bytes and files.issubset(other.files)
+            if other.size_bytes > entry.size_bytes
+            and other.testbed == entry.testbed
+            and other.stored_ns > entry.stored_ns
+            and (other.last_ns or 0) >= (entry.last_ns or 0)
+            and files.issubset(other.files)
         ]
         if more:
             grown[entry.key] = max(more, key=lambda other: other.size_bytes)
@@ -171,9 +177,10 @@ class Store:
             and now.subject == entry.subject
             and version_number(now.version) == version_number(entry.version)
         ]
-        for entry in former:
-            newer = replace(entry, stored_ns=time.time_ns())
-            self.files.replace(manifest_of(entry.key), encoded(newer))
+        for one in former:
+            if (entry := self.entry(one.key)) is not None:  # not removed meanwhile
+                newer = replace(entry, stored_ns=time.time_ns())
+                self.files.replace(manifest_of(entry.key), encoded(newer))
         return len(former)
 
     def view(self, table: str) -> View:
@@ -327,6 +334,13 @@ class Store:
                 yield entry, f"replaced by {by.key}"
 
     def _remove(self, entry: Entry) -> bool:
+        """Removes an entry, unless it counts again by now."""
+        data = self.files.read(manifest_of(entry.key))
+        if data is None:
+            return False
+        now = decoded(data, entry.key, self.files.path(manifest_of(entry.key)))
+        if now.stored_ns != entry.stored_ns:
+            return False
         self.files.replace(manifest_of(entry.key), encoded(replace(entry, state="removing")))
         self.files.remove(entry.directory)
         self.files.remove(manifest_of(entry.key))

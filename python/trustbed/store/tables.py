@@ -15,13 +15,13 @@ PARTITIONS = pa.schema(
     [
         column("testbed", pa.string(), "", "the label of the testbed"),
         column("date", pa.string(), "", "day of the first packet or the beginning (UTC)"),
-        column("capture", pa.string(), "", "key of the capture, run or campaign in the store"),
+        column("capture", pa.string(), "", "key of the capture, run, campaign or result"),
     ]
 )
 """Columns that are in the paths, as Hive has them, and not in the files."""
 
 SOURCE = column(
-    "source", pa.string(), "", "file of the capture, or repetition and file below the run"
+    "source", pa.string(), "", "file of the capture or result, or repetition and file below the run"
 )
 
 RUNS = pa.schema(
@@ -71,7 +71,7 @@ RESULTS = pa.schema(
         column("test", pa.string(), "", "of several in one file"),
         column("metric", pa.string(), "", "as `trustbed compare` names it; null: it has none"),
         column("value", pa.float64(), "unit", "in the unit that the next column names"),
-        column("unit", pa.string(), "", "the base unit of the metric"),
+        column("unit", pa.string(), "", "the base unit, or per what is counted: `1/MB`"),
         column("invalid", pa.string(), "", "why the result does not count; null: it does"),
     ]
 )

@@ -250,6 +250,8 @@ class Ui:
         status = error.status_code if isinstance(error, HTTPException) else 500
         if isinstance(error, TrustbedError):
             message, hint = error.message, error.hint
+        elif status == 400 and isinstance(error, HTTPException):
+            message, hint = f"This cannot be answered: {error.detail}.", "Leave some of them out."
         elif status == 404:
             message, hint = "There is nothing here.", "It may have been removed or replaced."
         else:
@@ -354,7 +356,7 @@ def _query(request: Request) -> list[tuple[str, str]]:
     try:
         return parse_qsl(request.url.query, max_num_fields=_MOST_FIELDS)
     except ValueError:
-        raise HTTPException(400, f"a query may have {_MOST_FIELDS} fields") from None
+        raise HTTPException(400, f"a query has {_MOST_FIELDS} fields at most") from None
 
 
 def _number(text: str | None, least: int, most: int, otherwise: int) -> int:

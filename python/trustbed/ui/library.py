@@ -128,7 +128,10 @@ class Library:
             if self._holdings is None or now - self._looked >= LOOK_SECONDS:
                 changed = [self._holdings is not None and self._look_around()]
                 sources = list(self._sources.values())
-                changed += [one.look(now) for one in sources if isinstance(one, _OfStore)]
+                first = self._holdings is None
+                changed += [
+                    one.look(now, first=first) for one in sources if isinstance(one, _OfStore)
+                ]
                 labels = _labels(sources)
                 changed += [one.look(labels) for one in sources if isinstance(one, _OfDirectory)]
                 if self._holdings is None or any(changed):
@@ -204,8 +207,8 @@ class _OfStore:
         self._seen: object = None
         self._looked = 0.0
 
-    def look(self, now: float) -> bool:
-        """Reads what is new; whether anything was."""
+    def look(self, now: float, *, first: bool) -> bool:
+        """Reads what is new; whether anything was. At the first look it has to succeed."""
         files, seen = self.store.files, None
         if isinstance(files, LocalFiles):
             with suppress(FileNotFoundError):
@@ -219,7 +222,7 @@ class _OfStore:
         try:
             self._read()
         except (TrustbedError, OSError) as error:
-            if not self.items:
+            if first:
                 raise
             self.problem = f"{error}; what was there before is shown"
             return self.problem != former

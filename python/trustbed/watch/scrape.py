@@ -158,6 +158,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send(self, status: int, kind: str, text: str, *, body: bool) -> None:
         content = text.encode()
+        self.connection.settimeout(LONGEST_SILENCE)
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))

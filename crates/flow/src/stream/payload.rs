@@ -176,9 +176,6 @@ impl Stream {
             record.last_sent = now;
             covered += 1;
         });
-        if covered > MOST_COVERED {
-            self.records.merge(from, upto);
-        }
         if let Some(recovery) = self.recovery.as_deref_mut() {
             let (records, una) = (&mut self.records, self.una);
             recovery.fill(start, end, |hole| {
@@ -193,6 +190,9 @@ impl Stream {
                     }
                 }
             });
+        }
+        if covered > MOST_COVERED {
+            self.records.merge(from, upto);
         }
         self.lowest = self.lowest.min(start);
         if end > self.snd_max {

@@ -87,7 +87,7 @@ def advice(
     if answers["direction"].answer == "reverse":
         found.append(
             "Put the background on the reverse path, where acknowledgements and requests queue: "
-            "with the data it makes less than 5 %."
+            "in the direction of the data it changes less than 5 %."
         )
     elif answers["direction"].answer in ("both", "reverse, perhaps forward"):
         found.append("Put background on the reverse path as well, where acknowledgements queue.")

@@ -45,7 +45,10 @@ impl Recordings {
             self.0.len() - 1
         };
         let recording = self.0[at].1.get(usize::from(part)).map(Arc::clone);
-        if parts > 1 && recording.as_ref().is_some_and(|part| part.packets() == 0) {
+        if parts > 1
+            && !stop.is_requested()
+            && recording.as_ref().is_some_and(|part| part.packets() == 0)
+        {
             let message =
                 format!("{}: its flows are too few for {parts} sources", playback.capture);
             return Err(Failure::configuration(message, "give fewer sources"));

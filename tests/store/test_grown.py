@@ -1,0 +1,99 @@
+"""What is stored again once it has grown, and results of other programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.store.conftest import ROOT
+from tests.store.stores import BEGAN, SECOND, Sent, store_transfers
+from trustbed.errors import TrustbedError
+from trustbed.store.directories import add
+from trustbed.store.store import open_store
+
+FIXTURES = ROOT / "tests" / "workload" / "fixtures"
+ONE = [Sent("alpha", "beta", BEGAN)]
+TWO = [*ONE, Sent("beta", "alpha", BEGAN + SECOND, "host_scheduling")]
+
+
+@pytest.mark.parametrize(
+    ("files", "program", "metrics"),
+    [
+        (["iperf3-tcp.json"], "iperf3", {"throughput_bits_per_second": "bit/s"}),
+        (["wrk.txt", "wrk-again.txt"], "wrk", {"requests_per_second": "1/s"}),
+    ],
+)
+def test_results_of_other_programs_take_their_place(
+    files: list[str], program: str, metrics: dict[str, str], disk: str, tmp_path: Path
+) -> None:
+    directory = tmp_path / "results"
+    directory.mkdir()
+    for name in files:
+        fixture = (FIXTURES / name.replace("-again", "")).read_text(encoding="utf-8")
+        (directory / name).write_text(fixture, encoding="utf-8")
+    path = directory if len(files) > 1 else directory / files[0]
+    here = open_store(disk)
+    assert add(here, path, testbed="lab", paper="imc") is not None
+    assert add(here, path, testbed="lab", paper="imc") is None
+    found = open_store(disk)
+    (one,) = found.entries
+    assert (one.kind, one.testbed, one.paper) == ("result", "lab", "imc")
+    rows = found.results.table().to_pylist()
+    assert {row["source"] for row in rows} == set(files)
+    assert {row["program"] for row in rows} == {program}
+    assert metrics.items() <= {row["metric"]: row["unit"] for row in rows}.items()
+    assert all(row["value"] is not None and row["invalid"] is None for row in rows)
+
+
+def test_what_is_no_result_is_refused(disk: str, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("to do", encoding="utf-8")
+    with pytest.raises(TrustbedError, match="neither a run nor results that can be read"):
+        add(open_store(disk), tmp_path / "notes.txt")
+    with pytest.raises(TrustbedError, match="no such file or directory"):
+        add(open_store(disk), tmp_path / "nothing")
+    assert open_store(disk).entries == []
+
+
+def test_a_capture_that_grew_counts_once(disk: str) -> None:
+    here = open_store(disk)
+    rotated = [f"/captures/a_{number:05}.pcap" for number in range(3)]
+    store_transfers(here, "a", ONE, subject="1" * 64, files=rotated[:2], size_bytes=200)
+    store_transfers(here, "a", TWO, subject="2" * 64, files=rotated, size_bytes=300)
+    store_transfers(here, "b", ONE, subject="3" * 64, files=["/captures/b.pcap"], size_bytes=10)
+    store_transfers(here, "b", TWO, subject="4" * 64, files=["/captures/b.pcap"], size_bytes=20)
+    later = [Sent("alpha", "beta", BEGAN + 1)]
+    store_transfers(here, "b", later, subject="5" * 64, files=["/captures/b.pcap"], size_bytes=30)
+    found = open_store(disk)
+    assert [one.subject[0] for one in found.entries] == ["2", "4", "5"]
+    assert len(found.gc(older_seconds=0)) == 2
+    assert open_store(disk).verdicts.table().num_rows == 5
+
+
+def test_results_that_grew_count_once(disk: str, tmp_path: Path) -> None:
+    here = open_store(disk)
+    directory = tmp_path / "results"
+    directory.mkdir()
+    for number in range(2):
+        fixture = (FIXTURES / "iperf3-tcp.json").read_text(encoding="utf-8")
+        (directory / f"{number}.json").write_text(fixture, encoding="utf-8")
+        assert add(here, directory) is not None
+    rows = open_store(disk).results.table().to_pylist()
+    assert {row["source"] for row in rows} == {"0.json", "1.json"}
+    assert len({(row["source"], row["metric"]) for row in rows}) == len(rows)
+    assert {row["unit"] for row in rows if row["metric"] == "retransmissions"} == {"1/MB"}
+
+
+def test_what_is_stored_later_with_fewer_bytes_is_another_capture(disk: str) -> None:
+    here = open_store(disk)
+    for subject, size, testbed in (("1", 300, "lab"), ("2", 200, "lab"), ("3", 400, "other")):
+        store_transfers(
+            here,
+            "a",
+            ONE,
+            subject=subject * 64,
+            files=["/captures/a.pcap"],
+            size_bytes=size,
+            testbed=testbed,
+        )
+    assert [one.subject[0] for one in open_store(disk).entries] == ["1", "2", "3"]
