@@ -13,6 +13,7 @@ from trustbed.cli import main
 from trustbed.errors import TrustbedError
 
 INTERNAL = {
+    "ArchiveError",
     "BandwidthUnknownError",
     "CancelledRoundError",
     "Changed",

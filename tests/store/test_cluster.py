@@ -504,7 +504,7 @@ def test_hosts_of_an_inventory_are_reached_as_it_says(
     known = {"known_hosts": str(tmp_path / "keys")}
     first = {"username": "ann", "port": 2222, **known}
     assert made["connect_options"] == [first, first, known]
-    assert made["worker_options"] == {"nthreads": 1, "memory_limit": 1 << 30}
+    assert made["worker_options"] == {"n_workers": 1, "nthreads": 1, "memory_limit": 1 << 30}
     file.write_text('[hosts.a]\ncommand = "docker exec -i web"\n', encoding="utf-8")
     with pytest.raises(StoreError, match="not every host is reached by SSH"):
         cluster._over_ssh(distributed, Cluster(where=f"ssh:{file}"))
