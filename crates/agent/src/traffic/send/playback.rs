@@ -89,7 +89,9 @@ fn read(
             if filter.is_none_or(|filter| filter.matches(&contents)) {
                 if contents.ip.is_some() {
                     if packets == 0 {
-                        recordings.iter_mut().for_each(|part| part.begin(frame.ts));
+                        for part in &mut recordings {
+                            part.begin(frame.ts);
+                        }
                     }
                     packets += 1;
                 }
