@@ -16,6 +16,7 @@ from trustbed.report.transfer.overview import VERDICTS
 
 if TYPE_CHECKING:
     from trustbed.store.captures import How, Job, Outcome, Reading
+    from trustbed.store.store import Store
     from trustbed.store.sweep import Sweep
     from trustbed.store.workers import Reporter
 
@@ -66,7 +67,10 @@ def run(options: argparse.Namespace, given: Sequence[str]) -> int:
                 file=sys.stderr,
             )
             raise
-    others = _there_before(sweep, url, options)
+    there = open_store(url) if sweep.present else None
+    if there is not None:
+        there.renew(sweep.present)
+    others = [] if there is None else _other_labels(sweep, there, options)
     if options.json:
         printable.write_json(_document(sweep, url, given))
     elif not options.quiet:
@@ -136,14 +140,8 @@ def _summary(sweep: Sweep) -> Iterator[str]:
         yield f"  and {words.count(len(sweep.failed) - SHOWN)} more"
 
 
-def _there_before(sweep: Sweep, url: str, options: argparse.Namespace) -> list[str]:
-    """Lets analyses that were there before count, and tells which have another label."""
-    from trustbed.store.store import open_store
-
-    if not sweep.present:
-        return []
-    store = open_store(url)
-    store.renew(sweep.present)
+def _other_labels(sweep: Sweep, store: Store, options: argparse.Namespace) -> list[str]:
+    """Which captures that were there before have another label than the one that was given."""
     found = (store.manifests.get(key) for key in sweep.present)
     labels = Counter(entry.testbed for entry in found if entry is not None)
     del labels[options.testbed or "unnamed"]

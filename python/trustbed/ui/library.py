@@ -168,7 +168,8 @@ def _sources(url: str) -> dict[str, _OfStore | _OfDirectory]:
         return {url: _OfStore(url)}
     path = Path(url)
     if found := _source(path):
-        return dict(zip([url], found.values(), strict=True))
+        (source,) = found.values()
+        return {url: source}
     if not path.is_dir():
         raise UiError(f"no store, run or campaign, {path}", "name a directory that has one")
     for one in _directories(path):
