@@ -114,9 +114,9 @@ def test_a_starved_sender_is_distinguished_from_the_network_by_its_twin(
     assert f"{starved.stood:.0%}".replace("%", " %") in reported
     numbers = telling.compared(made, starved)
     assert [line.split(":")[0] for line in numbers] == [alone.story.name, starved.story.name]
-    assert "; ".join(numbers) in telling.chapter(made).notes[0]
     if alone.main["verdict"] != "trust":
         pytest.xfail("the twin was disturbed by others: this machine has too much else to do")
+    assert "; ".join(numbers) in telling.chapter(made).notes[0]
     assert (
         starved.main["throughput_bytes_per_second"]
         < 0.75 * alone.main["throughput_bytes_per_second"]

@@ -12,7 +12,9 @@
 //! 32 and 64.
 //!
 //! Bias: a floor is the smallest of a slot, so queues that drain within every slot leave no trace.
-//! A slot without a sample has none.
+//! A slot without a sample has none. Samples of an acknowledgement that comes alone for a whole
+//! flight are left out by who calls: a receiver that reads late sends one, and it waited for the
+//! flight's last segment.
 
 use trustbed_units::Span;
 

@@ -23,6 +23,8 @@ use crate::{
 /// A delayed acknowledgement may be in a sample this much above the smallest one (RFC 1122 allows
 /// 500 ms; 40 ms is common).
 const DELAYED_ACK: Span = Span::from_millis(35);
+/// Full segments that one acknowledgement covers as a rule (RFC 1122, RFC 5681).
+const USUALLY_COVERED: i64 = 2;
 /// Distinct segment sizes counted where the handshake did not show the MSS.
 const SIZES: usize = 16;
 /// The largest payload that is taken for one wire segment where the handshake did not show the MSS.
@@ -453,7 +455,8 @@ impl Transfer {
     pub(crate) fn on_ack(&mut self, sight: &Sight<'_>, ack: &Ack, rows: Rows<'_>) {
         let stream = sight.stream;
         let mss = stream.mss();
-        self.on_rtt(ack, rows);
+        let alone = ack.una >= stream.snd_max && ack.advanced > USUALLY_COVERED * i64::from(mss);
+        self.on_rtt(ack, alone, rows);
         if ack.opening {
             return;
         }
@@ -554,8 +557,10 @@ impl Transfer {
         self.spurious_wire += length.div_ceil(u64::from(sight.stream.mss().max(1)));
     }
 
+    /// An acknowledgement that comes `alone`, the only one of a flight, waited for its last segment
+    /// and for its reader, and says nothing of the floor.
     #[inline]
-    fn on_rtt(&mut self, ack: &Ack, rows: Rows<'_>) {
+    fn on_rtt(&mut self, ack: &Ack, alone: bool, rows: Rows<'_>) {
         let suspect = match ack.rtt {
             RttOutcome::None => false,
             RttOutcome::Sample { rtt, lone } => {
@@ -564,7 +569,7 @@ impl Transfer {
                 self.rtt.add(rtt.0);
                 self.rto.on_sample(rtt);
                 self.answers.on_rtt(rtt);
-                if !self.brief {
+                if !self.brief && !alone {
                     self.profile.on_rtt(since(self.start, ack.now), rtt);
                 }
                 self.policing.on_rtt(since(self.start, ack.now), rtt);
