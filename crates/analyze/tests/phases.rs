@@ -27,14 +27,18 @@ impl Paced {
     }
 
     fn sends(&mut self, bytes: i64) {
-        let end = self.high + bytes;
+        self.departs(self.high, self.high + bytes, Sending::New);
+        self.high += bytes;
+    }
+
+    fn departs(&mut self, start: i64, end: i64, sending: Sending) {
         self.budget.on_departure(&Departure {
             at: self.now,
-            start: self.high,
+            start,
             end,
-            length: u32::try_from(bytes).unwrap_or(MSS),
+            length: u32::try_from(end - start).unwrap_or(MSS),
             mss: MSS,
-            sending: Sending::New,
+            sending,
             base: Some(RTT),
             smoothed: Some(RTT),
             lag: 0,
@@ -42,7 +46,6 @@ impl Paced {
             afar: None,
             prompted: false,
         });
-        self.high = end;
     }
 
     fn acknowledged(&mut self, una: i64, window: u32, data: bool) {
@@ -252,6 +255,34 @@ fn data_that_an_acknowledgement_released_had_been_written() {
     assert!(share(&written, State::IdleApplication) > 0.9, "{:?}", written.times);
 }
 
+/// Bursts of six segments and `rest` bytes, three round trips apart, while the very first segment
+/// is repaired in vain. The next burst leaves `late` after the last duplicate acknowledgement.
+fn bursts_within_recovery(rest: i64, late: i64) -> Account {
+    let mut paced = Paced::new(1_000_000);
+    for _ in 0..30 {
+        for bytes in [1000, 1000, 1000, 1000, 1000, 1000, rest] {
+            paced.sends(bytes);
+        }
+        paced.now += RTT;
+        paced.acknowledged(0, 1_000_000, false);
+        paced.departs(0, 1000, Sending::Repair);
+        paced.now += 2 * RTT - late;
+        paced.acknowledged(0, 1_000_000, false);
+        paced.now += late;
+    }
+    paced.account()
+}
+
+#[test]
+fn a_writer_that_paused_while_losses_were_repaired_paused() {
+    let paused = bursts_within_recovery(300, 5 * MS);
+    assert!(share(&paused, State::IdleApplication) > 0.9, "{:?}", paused.times);
+    for released in [bursts_within_recovery(300, MS / 10), bursts_within_recovery(1000, 5 * MS)] {
+        assert_eq!(released.times[State::IdleApplication.index()], 0, "{:?}", released.times);
+        assert!(share(&released, State::Recovery) > 0.9, "{:?}", released.times);
+    }
+}
+
 #[test]
 fn unanswered_retransmissions_are_an_outage() {
     let mut paced = Paced::new(100_000);
@@ -263,20 +294,7 @@ fn unanswered_retransmissions_are_an_outage() {
     paced.sends(1000);
     for wait in [300, 600, 1200, 2400] {
         paced.now += wait * MS;
-        paced.budget.on_departure(&Departure {
-            at: paced.now,
-            start: paced.high - 1000,
-            end: paced.high,
-            length: 1000,
-            mss: MSS,
-            sending: Sending::Timer,
-            base: Some(RTT),
-            smoothed: Some(RTT),
-            lag: 0,
-            onward: 0,
-            afar: None,
-            prompted: false,
-        });
+        paced.departs(paced.high - 1000, paced.high, Sending::Timer);
     }
     paced.now += RTT;
     paced.acknowledged(paced.high, 65_000, false);

@@ -1,9 +1,8 @@
 //! The machine that cuts a transfer's time into pieces, in the order in which its sender saw
 //! things.
 
-use trustbed_flow::Stream;
-
 use super::changes::Changes;
+use super::events::{Arrival, Departure, Level, Sending, Window};
 use super::pieces::{Kind, Measured, Pieces};
 use super::train::Train;
 use crate::Distribution;
@@ -34,110 +33,24 @@ const DEPARTURES: i64 = 16;
 /// Levels at losses that are kept.
 const LEVELS: usize = 256;
 
-/// How data came to be sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sending {
-    /// For the first time.
-    New,
-    /// Again, after acknowledgements had shown a loss.
-    Repair,
-    /// Again, and the capture, behind the loss, sees it for the first time.
-    Fill,
-    /// Again, because the timer ran out.
-    Timer,
-    /// Again, although a round trip ago it had been acknowledged.
-    Needless,
-}
-
-/// Data left the sender. Times are in nanoseconds after the first data, as the sender saw them.
-#[derive(Debug, Clone, Copy)]
-pub struct Departure {
-    /// When.
-    pub at: i64,
-    /// Its first byte.
-    pub start: i64,
-    /// One past the last byte.
-    pub end: i64,
-    /// Payload bytes.
-    pub length: u32,
-    /// The largest segment.
-    pub mss: u32,
-    /// Why.
-    pub sending: Sending,
-    /// The smallest round trip so far.
-    pub base: Option<i64>,
-    /// The smoothed round trip.
-    pub smoothed: Option<i64>,
-    /// How long the data had been under way to the capture beyond the least.
-    pub lag: i64,
-    /// The smallest delay behind the capture, where it counts.
-    pub onward: i64,
-    /// The sender's view is reconstructed from elsewhere.
-    pub afar: Option<Afar>,
-    /// As exactly as its times are known, the next acknowledgement may have come before.
-    pub prompted: bool,
-}
-
-/// How well a sender elsewhere is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Afar {
-    /// The capture has missed nothing of the transfer so far. Else what lies between data and those
-    /// before may have been lost by the capture.
-    pub whole: bool,
-    /// The sender's clock shows the round trip of the moment, not only that of the handshake.
-    pub timed: bool,
-}
-
-/// A packet of the receiver reached the sender.
-#[derive(Debug, Clone, Copy)]
-pub struct Arrival {
-    /// When.
-    pub at: i64,
-    /// Everything below is acknowledged.
-    pub una: i64,
-    /// The window that it advertises.
-    pub window: u32,
-    /// It carried data.
-    pub data: bool,
-    /// It echoed a congestion mark.
-    pub marked: bool,
-    /// The delay of the data that it acknowledges, if that was measured.
-    pub delay: Option<i64>,
-    /// When these data had left.
-    pub sent: Option<i64>,
-}
-
-/// Level of outstanding data and delay when a loss began to be repaired.
-#[derive(Debug, Clone, Copy)]
-pub struct Level {
-    /// Bytes outstanding.
-    pub flight: i64,
-    /// The last delay before, in nanoseconds.
-    pub delay: Option<i64>,
-}
-
-/// The receiver's window, as far as a capture knows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Window {
-    /// In bytes.
-    Known(u32),
-    /// Estimated: its scale was agreed before the capture began, or nothing came from the receiver.
-    Estimated,
-}
-
-impl Window {
-    /// What `receiver` offers before it acknowledges.
-    pub(crate) fn of(receiver: &Stream) -> Self {
-        if receiver.seen.scale_known { Self::Known(receiver.window) } else { Self::Estimated }
-    }
-}
-
 /// Whether windows are known by their scale; else only a window of 0 is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Scale {
     #[default]
     Known,
     Unknown,
+}
+
+/// How the newest data ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Ending {
+    /// In a full segment.
+    #[default]
+    Full,
+    /// In one that is not full …
+    Short,
+    /// … and shorter than the one before, as the end of a long write is.
+    Remainder,
 }
 
 /// The pieces of one transfer.
@@ -152,11 +65,16 @@ pub struct Budget {
     narrowest: u32,
     /// Time up to here belongs to a piece.
     until: Option<i64>,
-    short: bool,
+    ending: Ending,
+    /// Payload bytes of the last new segment.
+    length: u32,
     open_since: Option<i64>,
     all_acknowledged: Option<i64>,
     first_advance: Option<i64>,
+    /// The last packet of the receiver since the last departure …
     last_receive: Option<i64>,
+    /// … and at all.
+    heard: Option<i64>,
     peer: Option<(i64, i64)>,
     recovery: Option<i64>,
     /// The level when data did not come to the capture in order.
@@ -290,6 +208,7 @@ impl Budget {
         let full = self.full();
         if self.recovery.is_some() {
             self.settle(at, Kind::Recovery);
+            self.find_pause_within_recovery(at, departure);
             return;
         }
         let tolerance = self.tolerance(departure);
@@ -306,7 +225,7 @@ impl Budget {
             let any = (i64::MAX, i64::MAX);
             let tolerances = if departure.prompted { any } else { tolerances };
             self.after_all(at, all, tolerances, departure.base);
-        } else if silent && self.short {
+        } else if silent && self.is_short() {
             let released = self.was_released(at, departure.mss);
             self.settle(at, if released { Kind::Clocked } else { Kind::IdleApplication });
         } else {
@@ -340,9 +259,26 @@ impl Budget {
                 }
             }
         }
-        if let Some(receive) = self.last_receive.filter(|_| !self.short) {
+        if let Some(receive) = self.last_receive.filter(|_| !self.is_short()) {
             self.react(at - receive.max(open));
         }
+    }
+
+    /// New data leave while a loss is repaired. Where all that had been written was sent before and
+    /// no arrival released them, the writer had paused: without the loss the time would have passed
+    /// the same way.
+    fn find_pause_within_recovery(&mut self, at: i64, departure: &Departure) {
+        let Some(since) = self.last_new.filter(|_| self.ending == Ending::Remainder) else {
+            return;
+        };
+        let prompted = self.heard.is_some_and(|heard| at - heard <= PROMPT);
+        // What the capture did not see may have left or come in between.
+        let seen = departure.afar.is_none() && departure.start == self.high;
+        if !seen || prompted || at - since <= self.patience(departure) {
+            return;
+        }
+        self.pieces.turn_since(since, Kind::Recovery, Kind::IdleApplication);
+        self.idle = (self.idle.0 + 1, self.idle.1.max(at - since));
     }
 
     /// Whether an acknowledgement released data: they left as it came, and several segments had
@@ -372,10 +308,10 @@ impl Budget {
             return;
         }
         self.settle(all, Kind::Clocked);
-        let longest = if self.short { tolerance } else { patience };
+        let longest = if self.is_short() { tolerance } else { patience };
         if at - all.max(self.until.unwrap_or(all)) <= longest {
             self.settle(at, Kind::Clocked);
-        } else if self.short {
+        } else if self.is_short() {
             let (since, longest) = (self.until.unwrap_or(at), self.idle.1);
             self.settle_idle(at, Kind::IdleApplication);
             let piece = u32::try_from(self.pieces.len().saturating_sub(1)).unwrap_or(u32::MAX);
@@ -459,7 +395,7 @@ impl Budget {
         }
         self.window = arrival.window;
         self.largest = self.largest.max(arrival.window);
-        self.last_receive = Some(at);
+        (self.last_receive, self.heard) = (Some(at), Some(at));
         if arrival.data {
             self.asked = self.asked.saturating_add(1);
             self.peer = Some((self.peer.map_or(at, |peer| peer.0), at));
@@ -541,6 +477,10 @@ impl Budget {
     pub(crate) fn touch(&self) -> u64 {
         (self.una ^ self.high ^ self.reaction ^ self.lag.0 ^ self.flight).unsigned_abs()
             ^ u64::from(self.marks)
+    }
+
+    fn is_short(&self) -> bool {
+        self.ending != Ending::Full
     }
 
     fn room(&self) -> i64 {
@@ -640,7 +580,14 @@ impl Budget {
                 closing.length = closing.length.saturating_add(departure.length);
             }
             self.judge_silence(at, mss);
-            self.short = i64::from(departure.length) % mss != 0;
+            self.ending = if i64::from(departure.length) % mss == 0 {
+                Ending::Full
+            } else if departure.length < self.length {
+                Ending::Remainder
+            } else {
+                Ending::Short
+            };
+            self.length = departure.length;
             self.depart(at, mss);
         }
         self.narrowest = self.window;

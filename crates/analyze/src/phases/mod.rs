@@ -17,6 +17,7 @@
 
 mod account;
 mod changes;
+mod events;
 mod machine;
 mod pieces;
 mod state;
@@ -24,5 +25,6 @@ mod train;
 
 pub use account::{Account, Phase, Whole};
 pub use changes::Change;
-pub use machine::{Afar, Arrival, Budget, Departure, Level, Sending, Window};
+pub use events::{Afar, Arrival, Departure, Level, Sending, Window};
+pub use machine::Budget;
 pub use state::{STATES, State};

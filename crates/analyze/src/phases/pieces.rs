@@ -259,6 +259,12 @@ impl Pieces {
         }
     }
 
+    /// From `since` on pieces of one kind turn out to be of another one.
+    pub(crate) fn turn_since(&mut self, since: i64, from: Kind, to: Kind) {
+        let first = self.all.partition_point(|piece| piece.end <= since);
+        (first..self.all.len()).for_each(|index| self.turn(index, since, from, to));
+    }
+
     /// The pieces in order.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Piece> {
         self.all.iter()
