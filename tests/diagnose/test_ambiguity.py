@@ -169,6 +169,10 @@ READ_TWICE: dict[str, tuple[dict[str, Any], str]] = {
         },
         "sender_rate_limited",
     ),
+    "acknowledgements_were_held": (
+        {"path": 0.0, "ack_silences": 9, "ack_silences_seconds": 5.0, "acks_held": 9},
+        "outage",
+    ),
     "receiver_fell_silent": (
         {"path": 0.0, "ack_silences": 9, "ack_silences_seconds": 5.0},
         "host_scheduling",

@@ -24,7 +24,7 @@ from trustbed.diagnose import (
     diagnose,
     with_kernel_times,
 )
-from trustbed.diagnose.causes import BEFORE_USE, IMPOSSIBLE_RATE, headline, next_step_of
+from trustbed.diagnose.causes import BEFORE_USE, IMPOSSIBLE_RATE, SETS, headline, next_step_of
 from trustbed.diagnose.conditions import Case
 from trustbed.diagnose.confidence import CONFIDENCE
 from trustbed.diagnose.rules import RULES
@@ -40,19 +40,28 @@ def test_the_lists_are_complete() -> None:
 @pytest.mark.parametrize("cause", CAUSES)
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_headlines_are_short(cause: Cause, verdict: Verdict) -> None:
-    assert 10 < len(headline(cause, verdict)) <= 60
+    assert 10 < len(headline((cause,), verdict)) <= 60
     assert len(IMPOSSIBLE_RATE) <= 60
 
 
 @pytest.mark.parametrize("cause", CAUSES)
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_no_hint_recommends_a_number_that_is_not_trusted(cause: Cause, verdict: Verdict) -> None:
-    step = next_step_of(cause, verdict)
+    step = next_step_of((cause,), verdict)
     own = CAUSES[cause].next_step
     assert step in (own, BEFORE_USE)
     assert step.startswith("use the number") == (
         verdict == "trust" and own.startswith("use the number")
     )
+
+
+@pytest.mark.parametrize("causes", SETS, ids=lambda causes: "+".join(sorted(causes)))
+def test_a_set_of_causes_has_words_that_are_true_of_both(causes: frozenset[Cause]) -> None:
+    first, second = causes
+    assert headline((first, second), "review") == headline((second, first), "review")
+    assert len(headline((first, second), "review")) <= 60
+    assert next_step_of((first, second), "review") == next_step_of((second, first), "review")
+    assert headline((first, second), "review") != headline((first,), "review")
 
 
 def reasons(evidence: Evidence, **changes: Any) -> tuple[str, ...]:  # noqa: ANN401 - any field of the evidence

@@ -143,6 +143,17 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {"data_segments": 30},
         "receiver_fell_silent",
     ),
+    "acknowledgements_were_held": (
+        {
+            **TIME,
+            "ack_silences": 3,
+            "ack_silences_seconds": 1.5,
+            "acks_held": 3,
+            "pauses_estimated": False,
+        },
+        {"acks_held": 2},
+        "receiver_fell_silent",
+    ),
     "receiver_fell_silent": (
         {**TIME, "ack_silences": 3, "ack_silences_seconds": 1.5},
         {"ack_silences": 2},

@@ -97,6 +97,14 @@ _QUEUE_HUNG = Alternative(
     indeterminate=True,
 )
 
+_PATH_HELD = Alternative(
+    "outage",
+    "a path that held packets for longer than a round trip, and then delivered them, leaves the "
+    "same packets",
+    "the CPU share of the host where it was captured, or a capture outside it",
+    indeterminate=True,
+)
+
 BY_RULE: Mapping[str, Alternative] = MappingProxyType(
     {
         "sender_was_silent_with_data": Alternative(
@@ -162,13 +170,8 @@ BY_RULE: Mapping[str, Alternative] = MappingProxyType(
             "other connections of the receiver at those moments: if they went on, it was the host",
             indeterminate=True,
         ),
-        "timers_expired_and_acknowledgements_were_held": Alternative(
-            "outage",
-            "a path that held packets for longer than a timeout, and then delivered them, leaves "
-            "the same packets",
-            "the CPU share of the host where it was captured, or a capture outside it",
-            indeterminate=True,
-        ),
+        "timers_expired_and_acknowledgements_were_held": _PATH_HELD,
+        "acknowledgements_were_held": _PATH_HELD,
         "repeated_in_vain": Alternative(
             "host_scheduling",
             "a sender that did not run when acknowledgements reached it repeats what they cover",

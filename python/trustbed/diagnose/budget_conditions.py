@@ -400,6 +400,21 @@ HELD_BOTH_WAYS = Condition(
         f"of the time, and {whole(c.evidence.data_held)} of the data"
     ),
 )
+SILENCES_HELD = Condition(
+    "on the sending host itself the receiver was silent for {wait_cost:.0%} of the time, "
+    "{pattern_least:g} times or more, each time longer than a round trip, and acknowledgements "
+    "that it had sent apart by its own clock came together {pattern_least:g} times or more",
+    lambda c: (
+        c.evidence.pauses_estimated is False
+        and _is_receiver_silent(c)
+        and at_least(c.evidence.acks_held, c.thresholds.pattern_least)
+    ),
+    lambda c: (
+        f"{whole(c.evidence.ack_silences)} silences, "
+        f"{percent_words(budget.ack_silence_share(c.evidence))} of the time; held "
+        f"{whole(c.evidence.acks_held)} times"
+    ),
+)
 RATE_CHANGED = Condition(
     "with the path full for {path_seen:.0%} or more ({path_felt:.0%} where at most "
     "{rate_change_clear:.0%} of the variance are left), its rate changed by a factor of "
@@ -497,7 +512,8 @@ FLOOR_FELT = Condition(
 )
 SHARED = Condition(
     "the rate while sending stayed below {share_of_path:.0%} of what the path delivered at best, "
-    "or no rate of the path shows and it was full for less than {path_felt:.0%}: others filled it",
+    "or no rate of the path shows and it was full for less than {path_felt:.0%}: "
+    "others filled it, or its queue is too short to keep it full",
     _is_path_shared,
     lambda c: (
         f"{rate_words(c.evidence.sending_rate_bytes_per_second)} of "

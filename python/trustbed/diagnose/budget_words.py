@@ -16,6 +16,7 @@ from trustbed.diagnose.budget_conditions import (
     PROCESSOR_SEEN_MISSING,
     RECEIVER_WAITED_FOR,
     RELEASED_IN_BURSTS,
+    SILENCES_HELD,
 )
 from trustbed.diagnose.causes import Cause
 from trustbed.diagnose.conditions import Case, below
@@ -101,6 +102,18 @@ def _path(case: Case) -> str:
     return f"what had queued was delivered at {path} (median), at best {best}"
 
 
+def _congested(case: Case) -> str:
+    """Beside the path's rate, how long its queue was where it filled too early to last."""
+    evidence = case.evidence
+    full, base = evidence.rtt_before_loss_seconds, evidence.rtt_base_seconds
+    if case.limit != "loss" or not full or not base or full <= base:
+        return _path(case)
+    return (
+        f"losses came with {seconds_words(full - base)} of queueing and kept it below the path's "
+        f"rate for longer than it was full; {_path(case)}"
+    )
+
+
 def _policed(case: Case) -> str:
     evidence = case.evidence
     queued = (
@@ -178,9 +191,15 @@ def _receiver_silent(case: Case) -> str:
     if not evidence.ack_silences:
         return _acknowledged_late(evidence)
     return (
-        f"the receiver was silent {count_words(whole(evidence.ack_silences), 'time')}, "
-        f"{percent_words(budget.ack_silence_share(evidence))} of the time in all, and then "
-        f"acknowledged everything at once"
+        f"nothing came from the receiver {_silences(evidence)}, and then it acknowledged "
+        f"everything at once"
+    )
+
+
+def _silences(evidence: Evidence) -> str:
+    return (
+        f"{count_words(whole(evidence.ack_silences), 'time')}, "
+        f"{percent_words(budget.ack_silence_share(evidence))} of the time in all"
     )
 
 
@@ -238,6 +257,12 @@ def _host_silent(case: Case) -> str:
             f"sender's own clock: the machine in between stalled, and that wait counts as the "
             f"path's in the shares of time"
         )
+    if SILENCES_HELD.holds(case):
+        return (
+            f"nothing came from the receiver {_silences(evidence)}; "
+            f"{count_words(whole(evidence.acks_held), 'time')} acknowledgements came together that "
+            f"by its own clock it had sent apart: they were held behind it"
+        )
     if RELEASED_IN_BURSTS.holds(case):
         return f"{_at_home(case)}, and no steady rate drains it"
     if FILLED_WHENEVER_RAN.holds(case):
@@ -260,7 +285,7 @@ def _marked(case: Case) -> str:
 _DECIDED: Mapping[Cause, Callable[[Case], str]] = MappingProxyType(
     {
         "network_loss": _losses,
-        "network_congestion": _path,
+        "network_congestion": _congested,
         "bandwidth_limited": _path,
         "policed": _policed,
         "shaped": _changed,

@@ -152,7 +152,8 @@ _TABLE = (
         headline="queued on the path",
         headlines={"review": "delayed, perhaps by a queue — check before use"},
         next_step=(
-            "use the number as the path's under this load; repeat at another time for the idle path"
+            "use the number as the path's, with its queue and the load of the moment; repeat at "
+            "another time to see what it gives when idle"
         ),
     ),
     CauseEntry(
@@ -241,10 +242,7 @@ _TABLE = (
     ),
     CauseEntry(
         name="outage",
-        meaning=(
-            "no response arrived for a large part of the transfer, however often the sender "
-            "retransmitted"
-        ),
+        meaning="nothing came back over the path for a large part of the transfer",
         verdict="review",
         headline="retransmissions went unanswered",
         next_step=(
@@ -335,6 +333,53 @@ _TABLE = (
 CAUSES: Mapping[Cause, CauseEntry] = MappingProxyType({entry.name: entry for entry in _TABLE})
 """Every cause, in the order of the documentation."""
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetEntry:
+    """Words for two causes between which the packets do not decide: true of either."""
+
+    headline: str
+    next_step: str
+
+
+SETS: Mapping[frozenset[Cause], SetEntry] = MappingProxyType(
+    {
+        frozenset({"receiver_stalled", "host_scheduling"}): SetEntry(
+            headline="one of the two hosts stalled",
+            next_step="check CPU quota, steal and neighbours of both hosts, and repeat",
+        ),
+        frozenset({"receiver_stalled", "outage"}): SetEntry(
+            headline="the receiver or the path stood still",
+            next_step=(
+                "check the receiving host's CPU quota, steal and neighbours, and whether other "
+                "connections went on meanwhile; repeat"
+            ),
+        ),
+        frozenset({"host_scheduling", "outage"}): SetEntry(
+            headline="the sending host or the path stood still",
+            next_step=(
+                "check the sending host's CPU quota, steal and neighbours, and whether other "
+                "connections went on meanwhile; repeat"
+            ),
+        ),
+        frozenset({"host_scheduling", "sender_application_limited"}): SetEntry(
+            headline="the sender fell silent",
+            next_step=(
+                "find out whether its machine or its application was: repeat with the CPU share "
+                "of the sending host recorded"
+            ),
+        ),
+        frozenset({"rate_changed", "shaped"}): SetEntry(
+            headline="the path's rate fell",
+            next_step=(
+                "state both rates, and use the later one; repeat after idle time to see whether "
+                "the first rate returns"
+            ),
+        ),
+    }
+)
+"""Sets with words of their own; the others have those of the cause that is named first."""
+
 IMPOSSIBLE_RATE = "faster than its window or link allows — check before use"
 BEFORE_USE = (
     "before the number is used, rule out the other causes: capture at both ends and record the "
@@ -342,14 +387,23 @@ BEFORE_USE = (
 )
 
 
-def headline(cause: Cause, verdict: Verdict, *, impossible: bool = False) -> str:
+def headline(causes: tuple[Cause, ...], verdict: Verdict, *, impossible: bool = False) -> str:
     """The verdict in at most 60 characters; ``impossible`` if an impossible rate cost the trust."""
-    return IMPOSSIBLE_RATE if impossible else CAUSES[cause].headline_of(verdict)
+    if impossible:
+        return IMPOSSIBLE_RATE
+    either = SETS.get(frozenset(causes))
+    return (
+        CAUSES[causes[0]].headline_of(verdict)
+        if either is None
+        else f"{either.headline} — {ADVICE[verdict]}"
+    )
 
 
-def next_step_of(cause: Cause, verdict: Verdict) -> str:
+def next_step_of(causes: tuple[Cause, ...], verdict: Verdict) -> str:
     """What to do next; a number that is not trusted is never recommended for use."""
-    entry = CAUSES[cause]
+    if (either := SETS.get(frozenset(causes))) is not None:
+        return either.next_step
+    entry = CAUSES[causes[0]]
     return BEFORE_USE if entry.verdict == "trust" != verdict else entry.next_step
 
 

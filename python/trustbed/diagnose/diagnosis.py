@@ -111,9 +111,15 @@ class Diagnosis:
 
         One name where they decide, or where the verdict is not *review*.
         """
-        if self.verdict != "review":
-            return (self.cause,)
-        return (self.cause, *(other.cause for other in self.alternatives if other.indeterminate))
+        return _set_of(self.cause, self.verdict, self.alternatives)
+
+
+def _set_of(
+    cause: Cause, verdict: Verdict, alternatives: tuple[Alternative, ...]
+) -> tuple[Cause, ...]:
+    if verdict != "review":
+        return (cause,)
+    return (cause, *(other.cause for other in alternatives if other.indeterminate))
 
 
 class Outcome(NamedTuple):
@@ -162,6 +168,11 @@ class Decision(NamedTuple):
     def alternatives(self) -> tuple[Alternative, ...]:
         """Other causes that leave the same packets."""
         return alternatives_of(self.decided_by, self.case, self.flags)
+
+    @property
+    def causes(self) -> tuple[Cause, ...]:
+        """As those of :class:`Diagnosis`."""
+        return _set_of(self.cause, self.verdict, self.alternatives)
 
     @property
     def outcome(self) -> Outcome:
@@ -252,12 +263,12 @@ def worded(decision: Decision, shares: Shares | None = None) -> Diagnosis:
         verdict=verdict,
         flags=decision.flags,
         rule=rule.name,
-        headline=headline(rule.cause, verdict, impossible=impossible),
+        headline=headline(decision.causes, verdict, impossible=impossible),
         reasons=(
             *reasons_of(rule.cause, case),
             *(f"capture: {applied.limit.wording(case.thresholds)}" for applied in decision.limits),
         ),
-        next_step=next_step_of(rule.cause, verdict),
+        next_step=next_step_of(decision.causes, verdict),
         numbers=case.numbers,
         alternatives=decision.alternatives,
         limits=decision.limits,
@@ -285,9 +296,9 @@ def _insufficient(decision: Decision, shares: Shares | None) -> Diagnosis:
         verdict=verdict,
         flags=decision.flags,
         rule=decision.decided_by.name,
-        headline=headline("insufficient", verdict),
+        headline=headline(("insufficient",), verdict),
         reasons=reasons_of("insufficient", decision.case),
-        next_step=next_step_of("insufficient", verdict),
+        next_step=next_step_of(("insufficient",), verdict),
         shares=shares,
     )
 

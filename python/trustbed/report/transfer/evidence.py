@@ -108,10 +108,11 @@ def times_words(times: float) -> str:
 
 _WAITED = {
     "acknowledgements_came_late": "some acknowledgements came late, from the receiver or a queue",
+    "acknowledgements_were_held": "acknowledgements waited here, or on the path",
     "machine_held_packets": "acknowledgements waited in the machine that captured them",
     "machine_released_bursts": "packets waited in the sending host",
     "queue_stood_at_home": "packets waited in the sending host",
-    "receiver_fell_silent": "data waited for a receiver that stalled",
+    "receiver_fell_silent": "data waited for a host that stalled",
     "receiver_waited_for_a_timer": "data waited for the receiver's timer",
 }
 """Where an RTT above its base came from, by the rules that found it elsewhere than on the path."""
