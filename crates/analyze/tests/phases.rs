@@ -32,20 +32,31 @@ impl Paced {
     }
 
     fn departs(&mut self, start: i64, end: i64, sending: Sending) {
-        self.budget.on_departure(&Departure {
+        self.leaves(Departure { start, end, sending, ..self.departure() });
+    }
+
+    fn leaves(&mut self, departure: Departure) {
+        let length = u32::try_from(departure.end - departure.start).unwrap_or(MSS);
+        self.budget.on_departure(&Departure { at: self.now, length, ..departure });
+    }
+
+    /// What leaves beside the sender.
+    fn departure(&self) -> Departure {
+        Departure {
             at: self.now,
-            start,
-            end,
-            length: u32::try_from(end - start).unwrap_or(MSS),
+            start: self.high,
+            end: self.high,
+            length: 0,
             mss: MSS,
-            sending,
+            sending: Sending::New,
             base: Some(RTT),
             smoothed: Some(RTT),
             lag: 0,
             onward: 0,
             afar: None,
             prompted: false,
-        });
+            unheard: false,
+        }
     }
 
     fn acknowledged(&mut self, una: i64, window: u32, data: bool) {
@@ -303,6 +314,98 @@ fn unanswered_retransmissions_are_an_outage() {
     assert_eq!(account.times[State::IdleSender.index()], 0);
 }
 
+const TIMED: Afar = Afar { whole: true, timed: true };
+
+/// A segment that was acknowledged is sent again, three times, `unheard` or not.
+fn repeated_in_vain(unheard: bool) -> Account {
+    let mut paced = Paced::new(100_000);
+    paced.sends(1000);
+    paced.now += RTT;
+    paced.acknowledged(1000, 65_000, false);
+    for wait in [300, 600, 1200] {
+        paced.now += wait * MS;
+        let (start, end, sending) = (0, 1000, Sending::Needless);
+        paced.leaves(Departure { start, end, sending, unheard, ..paced.departure() });
+    }
+    paced.account()
+}
+
+#[test]
+fn acknowledgements_that_the_sender_never_heard_were_lost_on_the_way() {
+    let lost = repeated_in_vain(true);
+    assert!(lost.times[State::Outage.index()] >= 2000 * MS, "{:?}", lost.times);
+    let late = repeated_in_vain(false);
+    assert!(late.times[State::IdleSender.index()] >= 2000 * MS, "{:?}", late.times);
+}
+
+#[test]
+fn an_answer_that_is_prepared_is_not_ended_by_a_repetition() {
+    let mut paced = Paced::new(100_000);
+    paced.sends(1000);
+    paced.now += RTT;
+    paced.acknowledged(1000, 65_000, false);
+    paced.acknowledged(1000, 65_000, true);
+    paced.now += 40 * MS;
+    paced.departs(0, 1000, Sending::Needless);
+    paced.now += 60 * MS;
+    paced.sends(1000);
+    paced.now += RTT;
+    paced.acknowledged(2000, 65_000, false);
+    let account = paced.account();
+    assert_eq!(account.times[State::Think.index()], 100 * MS, "{:?}", account.times);
+}
+
+/// Bursts of ten segments beside the receiver, the next one three round trips after the last.
+fn bursts_afar(timed: bool) -> Account {
+    let mut paced = Paced::new(100_000);
+    for _ in 0..30 {
+        for _ in 0..10 {
+            let (end, afar) = (paced.high + 1000, Some(Afar { timed, ..TIMED }));
+            paced.leaves(Departure { end, afar, ..paced.departure() });
+            paced.high = end;
+        }
+        paced.now += MS;
+        paced.acknowledged(paced.high, 100_000, false);
+        paced.now += 3 * RTT;
+    }
+    paced.account()
+}
+
+#[test]
+fn a_silence_without_the_sender_s_clock_may_be_a_round_trip() {
+    let timed = bursts_afar(true);
+    assert!(share(&timed, State::IdleSender) > 0.8, "{:?}", timed.times);
+    let untimed = bursts_afar(false);
+    assert_eq!(untimed.times[State::IdleSender.index()], 0, "{:?}", untimed.times);
+    assert!(share(&untimed, State::Unknown) > 0.8, "{:?}", untimed.times);
+}
+
+#[test]
+fn a_round_that_waits_for_a_repair_is_no_full_send_buffer() {
+    for (waits, below, buffer) in [(5, 110 * MS, 0), (1, 0, 2 * RTT)] {
+        let mut paced = Paced::new(100_000);
+        for _ in 0..10 {
+            for _ in 0..10 {
+                paced.sends(1000);
+            }
+            paced.now += RTT;
+            paced.acknowledged(paced.high - 1000, 100_000, false);
+        }
+        let before = paced.high - 1000;
+        for _ in 0..10 {
+            paced.now += waits * RTT / 10;
+            paced.acknowledged(before, 100_000, false);
+            paced.sends(1000);
+        }
+        paced.departs(before, before + 1000, Sending::Repair);
+        paced.now += RTT;
+        paced.acknowledged(paced.high, 100_000, false);
+        let times = paced.account().times;
+        assert_eq!(times[State::BelowPath.index()], below, "{times:?}");
+        assert_eq!(times[State::SenderBuffer.index()], buffer, "{times:?}");
+    }
+}
+
 /// Twenty rounds of ten or fourteen segments seen beside the receiver; in each the fourth comes `late`, and is
 /// what `sending` says.
 fn out_of_order(sending: Sending, late: i64) -> Account {
@@ -311,20 +414,14 @@ fn out_of_order(sending: Sending, late: i64) -> Account {
         let segments = 10 + 4 * (round % 2);
         let (began, first) = (paced.now, paced.high);
         let mut arrive = |at: i64, segment: i64, sending: Sending| {
-            let start = first + segment * 1000;
-            paced.budget.on_departure(&Departure {
-                at,
+            let (start, afar) = (first + segment * 1000, Some(TIMED));
+            paced.now = at;
+            paced.leaves(Departure {
                 start,
                 end: start + 1000,
-                length: 1000,
-                mss: MSS,
                 sending,
-                base: Some(RTT),
-                smoothed: Some(RTT),
-                lag: 0,
-                onward: 0,
-                afar: Some(Afar { whole: true, timed: true }),
-                prompted: false,
+                afar,
+                ..paced.departure()
             });
         };
         for segment in (0..segments).filter(|&segment| segment != 3) {

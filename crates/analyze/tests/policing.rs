@@ -46,6 +46,7 @@ fn packet(sent: i64, start: i64) -> Segment {
         cause: Cause::None,
         outstanding: 0,
         tsval: None,
+        tsecr: None,
         headers: 52,
     }
 }

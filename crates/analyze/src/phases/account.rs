@@ -19,6 +19,8 @@ const GROWS: f64 = 1.4;
 const NEAR_CAPACITY: f64 = 0.9;
 /// A level of outstanding data this close to the most that there was is a plateau.
 const PLATEAU: f64 = 0.8;
+/// A round that lasts longer than this many round trips, and ends in a repair, waited for it.
+const WAITED_ROUNDS: f64 = 2.0;
 /// Phases kept.
 const PHASES: usize = 256;
 
@@ -137,6 +139,7 @@ impl Budget {
             base: whole.base.unwrap_or(0.0),
             flight: self.pieces.all().map(|piece| piece.flight).max().unwrap_or(0),
             lossy: false,
+            repaired_next: false,
             before: None,
         };
         if whole.handshake > 0 {
@@ -145,7 +148,9 @@ impl Budget {
             account.phases.push(Phase { start: -whole.handshake, end: 0, bytes: 0, times });
         }
         let mut queue = (0.0, 0.0);
-        for piece in self.pieces.all() {
+        let mut pieces = self.pieces.all().peekable();
+        while let Some(piece) = pieces.next() {
+            judge.repaired_next = pieces.peek().is_some_and(|next| next.losses > 0);
             if piece.start >= whole.end && piece.is_idle() {
                 continue; // what was sent after it, the receiver never acknowledged
             }
@@ -217,6 +222,8 @@ struct Rounds {
     base: f64,
     flight: i64,
     lossy: bool,
+    /// The next piece begins to repair a loss.
+    repaired_next: bool,
     /// Rate of the round before.
     before: Option<f64>,
 }
@@ -282,7 +289,8 @@ impl Rounds {
         if self.capacity.is_some_and(|capacity| rate >= NEAR_CAPACITY * capacity) {
             return State::Path;
         }
-        if self.lossy || piece.losses > 0 {
+        let waited = self.repaired_next && lossy(clocked) > WAITED_ROUNDS * self.base;
+        if self.lossy || piece.losses > 0 || waited {
             return State::BelowPath;
         }
         if before.is_none_or(|before| rate >= GROWS * before) {

@@ -45,6 +45,8 @@ pub struct Departure {
     pub afar: Option<Afar>,
     /// As exactly as its times are known, the next acknowledgement may have come before.
     pub prompted: bool,
+    /// By the timestamp that it echoes, its sender had not heard of the last new acknowledgement.
+    pub unheard: bool,
 }
 
 /// How well a sender elsewhere is known.

@@ -22,6 +22,8 @@ const RELEASED: i64 = 3;
 const AFAR: i64 = 2_000_000;
 /// The sender's clock may be read this late.
 const BURST_PART: i64 = 2;
+/// Without timestamps a round trip of the moment may be this many times the smallest.
+const UNTIMED_TRIPS: i64 = 8;
 /// A window below the smallest segment that every host takes (RFC 9293) is closed.
 const CLOSED: u32 = 536;
 /// A window below this share of the largest so far has shrunk.
@@ -80,11 +82,15 @@ pub struct Budget {
     /// The level when data did not come to the capture in order.
     missing: Option<Level>,
     unanswered: u32,
+    /// Needless retransmissions in a row before which the sender had heard nothing.
+    unheard: u32,
     reaction: i64,
     /// Running median of the time between departures of new data.
     spacing: i64,
     last_new: Option<i64>,
     afar: bool,
+    /// Shorter silences of a sender that is elsewhere may be round trips.
+    doubt: i64,
     round_end: i64,
     cut: bool,
     /// The last idle time of the application, and what followed it.
@@ -195,10 +201,15 @@ impl Budget {
             }
             Sending::Timer => self.on_timer(at, departure),
             Sending::Needless => {
-                let since = self.last_receive.map_or(until, |receive| receive.max(until));
-                self.settle(since, Kind::Clocked);
-                self.settle(at, Kind::IdleSender);
+                let answers = self.peer.is_some() && self.all_acknowledged.is_some();
+                if answers && !departure.unheard {
+                    return; // It has been asked: the next new data are the answer.
+                }
+                self.on_needless(at, until, departure.unheard);
             }
+        }
+        if departure.sending != Sending::Needless {
+            self.unheard = 0;
         }
         self.sent(at, departure);
     }
@@ -213,6 +224,8 @@ impl Budget {
         }
         let tolerance = self.tolerance(departure);
         self.afar = departure.afar.is_some();
+        let untimed = departure.afar.filter(|afar| !afar.timed);
+        self.doubt = untimed.and(departure.base).map_or(0, |base| UNTIMED_TRIPS * base);
         let open = self.open_since.map_or(at, |open| open.clamp(until, at));
         if open > until {
             self.settle(open, full);
@@ -326,6 +339,20 @@ impl Budget {
             self.lose(departure.mss);
         }
         self.settle(at, Kind::Recovery);
+    }
+
+    /// Acknowledgements that the capture saw and the sender did not hear of are the path's to lose,
+    /// from the second retransmission on: a host that stood still hears of them after the first.
+    fn on_needless(&mut self, at: i64, until: i64, unheard: bool) {
+        self.unheard = if unheard { self.unheard + 1 } else { 0 };
+        if self.unheard >= 2 {
+            self.pieces.turn_last(Kind::IdleSender, Kind::Outage);
+            self.settle(at, Kind::Outage);
+            return;
+        }
+        let since = self.last_receive.map_or(until, |receive| receive.max(until));
+        self.settle(since, Kind::Clocked);
+        self.settle(at, Kind::IdleSender);
     }
 
     fn on_timer(&mut self, at: i64, departure: &Departure) {
@@ -560,8 +587,11 @@ impl Budget {
         if (at - silence.until) * BURST_PART > length {
             self.silence = None;
         } else if self.high - self.una >= (silence.before - mss).max(2 * mss) {
-            self.pieces.turn(silence.piece, silence.since, Kind::Clocked, Kind::IdleSender);
-            self.idle = (self.idle.0 + 1, self.idle.1.max(length));
+            let kind = if length < self.doubt { Kind::Unknown } else { Kind::IdleSender };
+            self.pieces.turn(silence.piece, silence.since, Kind::Clocked, kind);
+            if kind == Kind::IdleSender {
+                self.idle = (self.idle.0 + 1, self.idle.1.max(length));
+            }
             self.silence = None;
         }
     }

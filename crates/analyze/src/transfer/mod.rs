@@ -76,6 +76,8 @@ pub struct Transfer {
     pub(crate) needless: (u32, u32),
     pub(crate) ack_silences: AckSilences,
     pub(crate) acks_held: AcksHeld,
+    /// The receiver's timestamp of its last new acknowledgement.
+    acknowledged_tsval: Option<u32>,
     /// Times to the sender and back of late.
     recent: Recent,
     /// How long the last data had been under way to the capture beyond the least.
@@ -146,6 +148,7 @@ impl Transfer {
             needless: (0, 0),
             ack_silences: AckSilences::default(),
             acks_held: AcksHeld::default(),
+            acknowledged_tsval: None,
             recent: Recent::default(),
             lag: 0,
             profile: Profile::default(),
@@ -346,6 +349,10 @@ impl Transfer {
             onward: 0,
             afar: None,
             prompted: false,
+            unheard: segment
+                .tsecr
+                .zip(self.acknowledged_tsval)
+                .is_some_and(|(echoed, sent)| sent.wrapping_sub(echoed).cast_signed() > 0),
         }
     }
 
@@ -462,6 +469,9 @@ impl Transfer {
         }
         if let Some(tsval) = ack.tsval {
             self.acks_held.on_ack(ack.now, tsval);
+            if ack.advanced > 0 {
+                self.acknowledged_tsval = Some(tsval);
+            }
         }
         let in_recovery = self.losses.in_recovery(stream.una);
         let outstanding =

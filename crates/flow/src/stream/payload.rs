@@ -72,6 +72,7 @@ impl Stream {
             cause,
             outstanding: self.outstanding(),
             tsval: packet.bits.any(Bits::TIMESTAMP).then_some(packet.tsval),
+            tsecr: packet.bits.any(Bits::TIMESTAMP).then_some(packet.tsecr),
             headers: packet.header_length,
         })
     }

@@ -99,6 +99,8 @@ pub struct Segment {
     pub outstanding: i64,
     /// Timestamp option of the sender.
     pub tsval: Option<u32>,
+    /// Timestamp of the receiver that it echoes.
+    pub tsecr: Option<u32>,
     /// IP and TCP headers with options, in bytes.
     pub headers: u16,
 }
