@@ -60,6 +60,10 @@ impl Paced {
     }
 
     fn acknowledged(&mut self, una: i64, window: u32, data: bool) {
+        self.acknowledged_after(RTT, una, window, data);
+    }
+
+    fn acknowledged_after(&mut self, delay: i64, una: i64, window: u32, data: bool) {
         self.budget.on_arrival(
             &Arrival {
                 at: self.now,
@@ -67,8 +71,8 @@ impl Paced {
                 window,
                 data,
                 marked: false,
-                delay: Some(RTT),
-                sent: Some(self.now - RTT),
+                delay: Some(delay),
+                sent: Some(self.now - delay),
             },
             MSS,
         );
@@ -312,6 +316,34 @@ fn unanswered_retransmissions_are_an_outage() {
     let account = paced.account();
     assert!(account.times[State::Outage.index()] >= 4200 * MS, "{:?}", account.times);
     assert_eq!(account.times[State::IdleSender.index()], 0);
+}
+
+/// Bursts that a path of a packet per millisecond delivers, and then `packets` at a time, each time
+/// behind a queue of two round trips.
+fn behind_others(packets: i64) -> Account {
+    let mut paced = Paced::new(1_000_000);
+    for round in 0..60 {
+        let (burst, queued) = if round < 20 { (30, 0) } else { (packets, 2 * RTT) };
+        let (sent, first) = (paced.now, paced.high);
+        for _ in 0..burst {
+            paced.sends(1000);
+        }
+        for packet in 0..burst {
+            paced.now = sent + RTT + queued + packet * MS;
+            let una = first + (packet + 1) * 1000;
+            paced.acknowledged_after(paced.now - sent, una, 1_000_000, false);
+        }
+    }
+    paced.account()
+}
+
+#[test]
+fn a_packet_that_waited_behind_others_did_not_fill_the_path() {
+    let bursts = 20 * (RTT + 29 * MS);
+    let alone = behind_others(1);
+    assert!(alone.times[State::Path.index()] <= bursts, "{:?}", alone.times);
+    let many = behind_others(30);
+    assert!(many.times[State::Path.index()] >= 40 * (3 * RTT + 29 * MS), "{:?}", many.times);
 }
 
 const TIMED: Afar = Afar { whole: true, timed: true };

@@ -19,6 +19,10 @@ const GROWS: f64 = 1.4;
 const NEAR_CAPACITY: f64 = 0.9;
 /// A level of outstanding data this close to the most that there was is a plateau.
 const PLATEAU: f64 = 0.8;
+/// So many packets of a round fill nothing …
+const FEW: f64 = 2.0;
+/// … where the path carries them in less than this part of it.
+const FILLED_PART: i64 = 16;
 /// A round that lasts longer than this many round trips, and ends in a repair, waited for it.
 const WAITED_ROUNDS: f64 = 2.0;
 /// Phases kept.
@@ -283,7 +287,9 @@ impl Rounds {
     fn clocked(&mut self, piece: &Piece, clocked: i64) -> State {
         let rate = lossy(piece.delivered) * 1e9 / lossy(clocked.max(1));
         let before = self.before.replace(rate);
-        if self.queued(piece, 0.0) {
+        // A packet or two that waited behind others' did not fill the path.
+        let fill = self.packet.is_none_or(|packet| lossy(self.carried(piece)) > FEW * packet);
+        if self.queued(piece, 0.0) && (fill || self.carried(piece) * FILLED_PART >= clocked) {
             return State::Path;
         }
         if self.capacity.is_some_and(|capacity| rate >= NEAR_CAPACITY * capacity) {

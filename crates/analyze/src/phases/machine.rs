@@ -82,8 +82,9 @@ pub struct Budget {
     /// The level when data did not come to the capture in order.
     missing: Option<Level>,
     unanswered: u32,
-    /// Needless retransmissions in a row before which the sender had heard nothing.
-    unheard: u32,
+    /// When the wait began that ended in a needless retransmission of a sender that had heard
+    /// nothing, and in no other departure since.
+    unheard: Option<i64>,
     reaction: i64,
     /// Running median of the time between departures of new data.
     spacing: i64,
@@ -209,7 +210,7 @@ impl Budget {
             }
         }
         if departure.sending != Sending::Needless {
-            self.unheard = 0;
+            self.unheard = None;
         }
         self.sent(at, departure);
     }
@@ -344,9 +345,12 @@ impl Budget {
     /// Acknowledgements that the capture saw and the sender did not hear of are the path's to lose,
     /// from the second retransmission on: a host that stood still hears of them after the first.
     fn on_needless(&mut self, at: i64, until: i64, unheard: bool) {
-        self.unheard = if unheard { self.unheard + 1 } else { 0 };
-        if self.unheard >= 2 {
-            self.pieces.turn_last(Kind::IdleSender, Kind::Outage);
+        let first = self.unheard.filter(|_| unheard);
+        self.unheard = unheard.then(|| first.unwrap_or(until));
+        if let Some(first) = first {
+            for kind in [Kind::Clocked, Kind::IdleSender] {
+                self.pieces.turn_since(first, kind, Kind::Outage);
+            }
             self.settle(at, Kind::Outage);
             return;
         }
