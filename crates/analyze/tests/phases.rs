@@ -348,15 +348,19 @@ fn a_packet_that_waited_behind_others_did_not_fill_the_path() {
 
 const TIMED: Afar = Afar { whole: true, timed: true };
 
-/// A segment that was acknowledged is sent again, three times, `unheard` or not.
-fn repeated_in_vain(unheard: bool) -> Account {
+/// Segments that were acknowledged are sent again, `unheard` or not: always the first one, or, after
+/// one timeout, one after the other.
+fn repeated_in_vain(unheard: bool, same: bool) -> Account {
     let mut paced = Paced::new(100_000);
-    paced.sends(1000);
+    for _ in 0..3 {
+        paced.sends(1000);
+    }
     paced.now += RTT;
-    paced.acknowledged(1000, 65_000, false);
-    for wait in [300, 600, 1200] {
+    paced.acknowledged(3000, 65_000, false);
+    for (at, wait) in [(0, 300), (1000, 600), (2000, 1200)] {
         paced.now += wait * MS;
-        let (start, end, sending) = (0, 1000, Sending::Needless);
+        let start = if same { 0 } else { at };
+        let (end, sending) = (start + 1000, Sending::Needless);
         paced.leaves(Departure { start, end, sending, unheard, ..paced.departure() });
     }
     paced.account()
@@ -364,10 +368,11 @@ fn repeated_in_vain(unheard: bool) -> Account {
 
 #[test]
 fn acknowledgements_that_the_sender_never_heard_were_lost_on_the_way() {
-    let lost = repeated_in_vain(true);
+    let lost = repeated_in_vain(true, true);
     assert!(lost.times[State::Outage.index()] >= 2000 * MS, "{:?}", lost.times);
-    let late = repeated_in_vain(false);
-    assert!(late.times[State::IdleSender.index()] >= 2000 * MS, "{:?}", late.times);
+    for late in [repeated_in_vain(false, true), repeated_in_vain(true, false)] {
+        assert!(late.times[State::IdleSender.index()] >= 2000 * MS, "{:?}", late.times);
+    }
 }
 
 #[test]

@@ -83,8 +83,8 @@ pub struct Budget {
     missing: Option<Level>,
     unanswered: u32,
     /// When the wait began that ended in a needless retransmission of a sender that had heard
-    /// nothing, and in no other departure since.
-    unheard: Option<i64>,
+    /// nothing, and what it repeated; nothing but such has left since.
+    unheard: Option<(i64, i64)>,
     reaction: i64,
     /// Running median of the time between departures of new data.
     spacing: i64,
@@ -206,7 +206,7 @@ impl Budget {
                 if answers && !departure.unheard {
                     return; // It has been asked: the next new data are the answer.
                 }
-                self.on_needless(at, until, departure.unheard);
+                self.on_needless(at, until, departure);
             }
         }
         if departure.sending != Sending::Needless {
@@ -344,10 +344,12 @@ impl Budget {
 
     /// Acknowledgements that the capture saw and the sender did not hear of are the path's to lose,
     /// from the second retransmission on: a host that stood still hears of them after the first.
-    fn on_needless(&mut self, at: i64, until: i64, unheard: bool) {
-        let first = self.unheard.filter(|_| unheard);
-        self.unheard = unheard.then(|| first.unwrap_or(until));
-        if let Some(first) = first {
+    fn on_needless(&mut self, at: i64, until: i64, departure: &Departure) {
+        let (start, unheard) = (departure.start, departure.unheard);
+        // Of one timeout many segments may be sent again: a timer that expires anew repeats one.
+        let first = self.unheard.filter(|&(_, again)| unheard && again == start);
+        self.unheard = unheard.then(|| first.or(self.unheard).unwrap_or((until, start)));
+        if let Some((first, _)) = first {
             for kind in [Kind::Clocked, Kind::IdleSender] {
                 self.pieces.turn_since(first, kind, Kind::Outage);
             }
