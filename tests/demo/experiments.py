@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
@@ -11,7 +12,13 @@ from tools import live
 from tools.stories import GUEST, NETWORK, NICS, PROCESS, STUDIES, Study
 from trustbed.scenario import Scenario, load
 
-Carried = Callable[[Study], live.Experiment]
+
+class Carried(Protocol):
+    """A study carried out, at its first use or ``anew``."""
+
+    def __call__(self, study: Study, *, anew: bool = False) -> live.Experiment: ...
+
+
 STARVED = (GUEST, PROCESS)
 NOT_COMPARED = live.Missing(
     study=NICS, message="guests need QEMU", hint="install it", forbidden=True

@@ -34,7 +34,7 @@ def test_nothing_is_lost_without_what_decides_nothing(ablation: Ablation) -> Non
 def test_a_threshold_is_worth_what_its_condition_is(ablation: Ablation) -> None:
     found = {one.name: one for one in ablation.thresholds()}
     assert found["clock_step_share"].differs == 0
-    _costs(found["floor_left"], ablation)
+    _costs(found["floor_flight"], ablation)
 
 
 def test_the_procedure_is_whole_again_afterwards(ablation: Ablation) -> None:
