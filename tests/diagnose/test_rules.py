@@ -146,12 +146,13 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "acknowledgements_were_held": (
         {
             **TIME,
+            "ack_silences": 3,
+            "ack_silences_seconds": 1.5,
             "acks_held": 3,
-            "acks_held_seconds": 0.3,
             "pauses_estimated": False,
         },
-        {"acks_held_seconds": 0.29},
-        "window_bound",
+        {"acks_held": 2},
+        "receiver_fell_silent",
     ),
     "receiver_fell_silent": (
         {**TIME, "ack_silences": 3, "ack_silences_seconds": 1.5},
@@ -739,12 +740,12 @@ def test_a_machine_that_held_packets_is_reviewed_and_has_one_reading(healthy: Ev
     for doubt in (
         {"pauses_estimated": True},
         {"acks_held": 2},
+        {"data_held": 2},
+        {"data_held": None},
         {"duration_seconds": None},
     ):
         other: dict[str, Any] = doubt
         assert rule_of(replace(held, **other)) == "window_bound", doubt
-    for few in (2, None):
-        assert rule_of(replace(held, data_held=few)) == "acknowledgements_were_held"
 
 
 def test_a_silence_costs_nothing_while_a_queue_keeps_the_path_full(healthy: Evidence) -> None:
@@ -1072,10 +1073,10 @@ def test_reasons_name_what_decided(healthy: Evidence) -> None:
 def test_silences_in_which_acknowledgements_gathered_are_not_the_receiver_s(
     healthy: Evidence,
 ) -> None:
-    silent = replace(
-        healthy, **TIME | {"ack_silences": 3, "ack_silences_seconds": 1.5, "acks_held": 3}
-    )
-    beside = replace(silent, pauses_estimated=False)
-    assert rule_of(beside) == "acknowledgements_were_held"
-    assert rule_of(replace(beside, acks_held=2)) == "receiver_fell_silent"
+    """A queue of the reverse direction gathers them, too, and without silences."""
+    gathered = replace(healthy, **TIME, acks_held=50, acks_held_seconds=1.3, pauses_estimated=False)
+    assert rule_of(gathered) == "window_bound"
+    silent = replace(gathered, ack_silences=3, ack_silences_seconds=1.5)
+    assert rule_of(silent) == "acknowledgements_were_held"
+    assert rule_of(replace(silent, acks_held=2)) == "receiver_fell_silent"
     assert rule_of(replace(silent, pauses_estimated=True)) == "receiver_fell_silent"

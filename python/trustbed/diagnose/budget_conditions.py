@@ -400,22 +400,19 @@ HELD_BOTH_WAYS = Condition(
         f"of the time, and {whole(c.evidence.data_held)} of the data"
     ),
 )
-ACKNOWLEDGEMENTS_GATHERED = Condition(
-    "on the sending host itself acknowledgements that the receiver had sent apart by its own clock "
-    "came together {pattern_least:g} times or more, {held_share:.0%} of the time in sum, or the "
-    "receiver was silent for {wait_cost:.0%} of the time, {pattern_least:g} times or more, each "
-    "time longer than a round trip",
+SILENCES_HELD = Condition(
+    "on the sending host itself the receiver was silent for {wait_cost:.0%} of the time, "
+    "{pattern_least:g} times or more, each time longer than a round trip, and acknowledgements "
+    "that it had sent apart by its own clock came together {pattern_least:g} times or more",
     lambda c: (
         c.evidence.pauses_estimated is False
+        and _is_receiver_silent(c)
         and at_least(c.evidence.acks_held, c.thresholds.pattern_least)
-        and (
-            _is_receiver_silent(c)
-            or at_least(budget.held_share(c.evidence), c.thresholds.held_share)
-        )
     ),
     lambda c: (
-        f"{whole(c.evidence.acks_held)} times, {percent_words(budget.held_share(c.evidence))} of "
-        f"the time; silent for {percent_words(budget.ack_silence_share(c.evidence))}"
+        f"{whole(c.evidence.ack_silences)} silences, "
+        f"{percent_words(budget.ack_silence_share(c.evidence))} of the time; held "
+        f"{whole(c.evidence.acks_held)} times"
     ),
 )
 RATE_CHANGED = Condition(

@@ -10,13 +10,13 @@ from types import MappingProxyType
 
 from trustbed.diagnose import budget, shapes
 from trustbed.diagnose.budget_conditions import (
-    ACKNOWLEDGEMENTS_GATHERED,
     BUFFER_LIMITED,
     FILLED_WHENEVER_RAN,
     HELD_BOTH_WAYS,
     PROCESSOR_SEEN_MISSING,
     RECEIVER_WAITED_FOR,
     RELEASED_IN_BURSTS,
+    SILENCES_HELD,
 )
 from trustbed.diagnose.causes import Cause
 from trustbed.diagnose.conditions import Case, below
@@ -191,9 +191,15 @@ def _receiver_silent(case: Case) -> str:
     if not evidence.ack_silences:
         return _acknowledged_late(evidence)
     return (
-        f"nothing came from the receiver {count_words(whole(evidence.ack_silences), 'time')}, "
-        f"{percent_words(budget.ack_silence_share(evidence))} of the time in all, and then it "
-        f"acknowledged everything at once"
+        f"nothing came from the receiver {_silences(evidence)}, and then it acknowledged "
+        f"everything at once"
+    )
+
+
+def _silences(evidence: Evidence) -> str:
+    return (
+        f"{count_words(whole(evidence.ack_silences), 'time')}, "
+        f"{percent_words(budget.ack_silence_share(evidence))} of the time in all"
     )
 
 
@@ -251,12 +257,11 @@ def _host_silent(case: Case) -> str:
             f"sender's own clock: the machine in between stalled, and that wait counts as the "
             f"path's in the shares of time"
         )
-    if ACKNOWLEDGEMENTS_GATHERED.holds(case):
+    if SILENCES_HELD.holds(case):
         return (
+            f"nothing came from the receiver {_silences(evidence)}; "
             f"{count_words(whole(evidence.acks_held), 'time')} acknowledgements came together that "
-            f"by its own clock the receiver had sent apart, "
-            f"{percent_words(budget.held_share(evidence))} of the time in all: they were held "
-            f"behind it"
+            f"by its own clock it had sent apart: they were held behind it"
         )
     if RELEASED_IN_BURSTS.holds(case):
         return f"{_at_home(case)}, and no steady rate drains it"

@@ -119,12 +119,7 @@ STAGES: tuple[Stage, ...] = (
                 "acknowledgements_delayed",
                 (time.RECEIVER_TIMED,),
             ),
-            Rule(
-                "acknowledgements_were_held",
-                "host_scheduling",
-                (time.ACKNOWLEDGEMENTS_GATHERED,),
-                most=75,
-            ),
+            Rule("acknowledgements_were_held", "host_scheduling", (time.SILENCES_HELD,), most=75),
             Rule("receiver_fell_silent", "receiver_stalled", (time.RECEIVER_SILENT,), most=75),
             Rule(
                 "timers_expired_and_acknowledgements_were_held",

@@ -66,8 +66,9 @@ class Thresholds(PublishedThresholds):
     held_share: float = value(
         0.03,
         "share of the time by which packets of the receiver were held until they came together",
-        "development transfers: 0.031 and more inside guests that are stopped and were judged "
-        "wrongly without it; 0.018 at most elsewhere, but for a starved receiver (0.042)",
+        "development transfers: 0.038 and more inside guests that are stopped; 0.018 at most "
+        "elsewhere where the sender's own data were held, too, 0.136 where they were not: they "
+        "queue behind traffic of the other direction",
     )
     pattern_least: float = value(
         3.0,
