@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from trustbed.diagnose.compensation_table import HIGH, LOW, NEAR, WANTED_SHARE
-from validation.truth import pictures
+from validation.truth import pictures, situations
 from validation.truth import text as text_of
 from validation.truth.calibration import LEAST, WANTED_ERROR, WANTED_SKILL, Calibration
 from validation.truth.families import FAMILIES
@@ -123,7 +123,7 @@ def render(result: Result, looked: Sequence[Look] = ()) -> str:
         _figures(result),
         *(_view(result, view) for view in VIEWS),
     ]
-    parts += [_compensation(result), _kernel(result)]
+    parts += [_situations(result), _compensation(result), _kernel(result)]
     return "\n".join([*parts, _made(result), _wrong(result)])
 
 
@@ -325,6 +325,14 @@ def _pooled(found: Calibration) -> str:
         f"{met}. Of the bins with {LEAST} answers and more {sum(held)} of {len(held)} hold. Brier "
         f"skill over the share of right answers: {text_of.skill_words(found).replace('%', ' %')}, "
         f"wanted at least {100 * WANTED_SKILL:.0f} %.\n"
+    )
+
+
+def _situations(result: Result) -> str:
+    return (
+        "\n#### Fifteen situations\n\nMost of them were judged wrongly when they were tried for "
+        "the first time. Families of both halves, each from the capture that it is about, without "
+        f"host samples.\n\n{_table(list(situations.rows(result)))}"
     )
 
 

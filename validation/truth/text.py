@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from trustbed.diagnose.compensation_table import NEAR
+from validation.truth import situations
 from validation.truth.calibration import Calibration
 from validation.truth.result import SELECTIONS, VIEWS, Judged, Result, View
 from validation.truth.score import Score, Share
@@ -29,6 +30,7 @@ def render(result: Result, half: str) -> str:
     lines += summary(result, half)
     for view in VIEWS:
         lines += ["", *_of_view(result, view, half)]
+    lines += ["", "FIFTEEN SITUATIONS, ALL FAMILIES", *columns(list(situations.rows(result)))]
     lines += ["", *_compensation(result, half), "", *_kernel(result, half), "", *_missing(result)]
     return "\n".join(lines) + "\n"
 

@@ -349,14 +349,14 @@ SETS: Mapping[frozenset[Cause], SetEntry] = MappingProxyType(
             next_step="check CPU quota, steal and neighbours of both hosts, and repeat",
         ),
         frozenset({"receiver_stalled", "outage"}): SetEntry(
-            headline="the receiver or the path stood still",
+            headline="the receiver or the path stalled",
             next_step=(
                 "check the receiving host's CPU quota, steal and neighbours, and whether other "
                 "connections went on meanwhile; repeat"
             ),
         ),
         frozenset({"host_scheduling", "outage"}): SetEntry(
-            headline="the sending host or the path stood still",
+            headline="the sending host or the path stalled",
             next_step=(
                 "check the sending host's CPU quota, steal and neighbours, and whether other "
                 "connections went on meanwhile; repeat"

@@ -343,7 +343,7 @@ impl Budget {
     }
 
     /// Acknowledgements that the capture saw and the sender did not hear of are the path's to lose,
-    /// from the second retransmission on: a host that stood still hears of them after the first.
+    /// from the second retransmission on: a host that stalled hears of them after the first.
     fn on_needless(&mut self, at: i64, until: i64, departure: &Departure) {
         let (start, unheard) = (departure.start, departure.unheard);
         // Of one timeout many segments may be sent again: a timer that expires anew repeats one.
