@@ -80,7 +80,8 @@ def test_a_live_transfer_is_judged_as_an_expert_would(carried_out: Carried, name
     study = next(study for study in STUDIES if name in study.names)
     one = named(name, carried_out(study))
     if one.main is not None and (one.main["cause"], one.main["verdict"]) != EXPECTED[name]:
-        one = named(name, carried_out(study, anew=True))
+        again = named(name, carried_out(study, anew=True))
+        one = one if again.main is None else again
     if one.main is None:
         pytest.xfail(
             f"{name} was invalid on this machine, twice: "

@@ -170,7 +170,8 @@ READ_TWICE: dict[str, tuple[dict[str, Any], str]] = {
         "sender_rate_limited",
     ),
     "acknowledgements_were_held": (
-        {"path": 0.0, "ack_silences": 9, "ack_silences_seconds": 5.0, "acks_held": 9},
+        {"path": 0.0, "ack_silences": 9, "ack_silences_seconds": 5.0, "acks_held": 9}
+        | {"answer_least_seconds": 0.0009},
         "outage",
     ),
     "receiver_fell_silent": (

@@ -24,6 +24,7 @@ from trustbed.diagnose import (
     diagnose,
     with_kernel_times,
 )
+from trustbed.diagnose.ambiguity import BY_RULE
 from trustbed.diagnose.causes import BEFORE_USE, IMPOSSIBLE_RATE, SETS, headline, next_step_of
 from trustbed.diagnose.conditions import Case
 from trustbed.diagnose.confidence import CONFIDENCE
@@ -57,11 +58,15 @@ def test_no_hint_recommends_a_number_that_is_not_trusted(cause: Cause, verdict: 
 
 @pytest.mark.parametrize("causes", SETS, ids=lambda causes: "+".join(sorted(causes)))
 def test_a_set_of_causes_has_words_that_are_true_of_both(causes: frozenset[Cause]) -> None:
-    first, second = causes
-    assert headline((first, second), "review") == headline((second, first), "review")
-    assert len(headline((first, second), "review")) <= 60
-    assert next_step_of((first, second), "review") == next_step_of((second, first), "review")
-    assert headline((first, second), "review") != headline((first,), "review")
+    of_both = headline(tuple(sorted(causes)), "review")
+    assert len(of_both) <= 60
+    assert of_both not in {headline((cause,), "review") for cause in causes}
+    named = {
+        frozenset({rule.cause, other.cause})
+        for rule in RULES
+        if (other := BY_RULE.get(rule.name)) is not None and other.indeterminate
+    }
+    assert causes in named
 
 
 def reasons(evidence: Evidence, **changes: Any) -> tuple[str, ...]:  # noqa: ANN401 - any field of the evidence
@@ -238,6 +243,41 @@ def test_a_receiver_that_answered_late_but_was_never_silent_is_told_so(healthy: 
         "one acknowledgement in ten took 30.0 ms longer than the median, or more",
         "one round trip in a hundred took 110 ms or more",
     ]
+
+
+def test_losses_at_a_short_queue_are_told_with_its_delay(healthy: Evidence) -> None:
+    lossy = replace(
+        healthy,
+        path=0.1,
+        below_path=0.9,
+        rtt_base_seconds=0.08,
+        rtt_before_loss_seconds=0.085,
+        path_rate_bytes_per_second=2e6,
+    )
+    case = Case.of(lossy, THRESHOLDS)
+    assert budget_words.reasons("network_congestion", case)[1].startswith(
+        "losses fell at 5.00 ms of queueing delay and kept the sender below the path's rate"
+    )
+    full = Case.of(replace(lossy, path=0.9, below_path=0.1), THRESHOLDS)
+    assert budget_words.reasons("network_congestion", full)[1].startswith("what had queued")
+
+
+def test_acknowledgements_that_gathered_in_silences_are_told(healthy: Evidence) -> None:
+    gathered = replace(
+        healthy,
+        path=0.0,
+        ack_silences=9,
+        ack_silences_seconds=5.0,
+        acks_held=4,
+        answer_least_seconds=0.0001,
+        pauses_estimated=False,
+    )
+    assert diagnose(gathered).rule == "acknowledgements_were_held"
+    assert reasons(gathered)[1] == (
+        "no packet of the receiver arrived in 9 silences, 50 % of the time in all; 4 times "
+        "acknowledgements came together that by its own clock it had sent apart: they were held "
+        "after they had left it"
+    )
 
 
 def test_a_window_that_overtaken_segments_filled_is_told_so(healthy: Evidence) -> None:

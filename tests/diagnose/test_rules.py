@@ -150,6 +150,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
             "ack_silences_seconds": 1.5,
             "acks_held": 3,
             "pauses_estimated": False,
+            "answer_least_seconds": 0.0009,
         },
         {"acks_held": 2},
         "receiver_fell_silent",
@@ -1074,7 +1075,14 @@ def test_silences_in_which_acknowledgements_gathered_are_not_the_receiver_s(
     healthy: Evidence,
 ) -> None:
     """A queue of the reverse direction gathers them, too, and without silences."""
-    gathered = replace(healthy, **TIME, acks_held=50, acks_held_seconds=1.3, pauses_estimated=False)
+    gathered = replace(
+        healthy,
+        **TIME,
+        acks_held=50,
+        acks_held_seconds=1.3,
+        pauses_estimated=False,
+        answer_least_seconds=0.0009,
+    )
     assert rule_of(gathered) == "window_bound"
     silent = replace(gathered, ack_silences=3, ack_silences_seconds=1.5)
     assert rule_of(silent) == "acknowledgements_were_held"

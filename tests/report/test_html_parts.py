@@ -59,7 +59,7 @@ def test_a_row_is_crossed_from_its_threshold_on(
         ("machine_held_packets", "in the machine that captured them"),
         ("queue_stood_at_home", "in the sending host"),
         ("receiver_fell_silent", "for a host that stalled"),
-        ("acknowledgements_were_held", "here, or on the path"),
+        ("acknowledgements_were_held", "in the sending host, or on the path"),
     ],
 )
 def test_a_delay_is_where_the_verdict_found_it(rule: str, waited: str, transfer: Make) -> None:

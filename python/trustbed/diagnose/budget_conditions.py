@@ -401,11 +401,12 @@ HELD_BOTH_WAYS = Condition(
     ),
 )
 SILENCES_HELD = Condition(
-    "on the sending host itself the receiver was silent for {wait_cost:.0%} of the time, "
-    "{pattern_least:g} times or more, each time longer than a round trip, and acknowledgements "
-    "that it had sent apart by its own clock came together {pattern_least:g} times or more",
+    "captured on the sending host (its reactions come within {at_home_seconds:g} s): no packet of "
+    "the receiver for {wait_cost:.0%} of the time, {pattern_least:g} times or more, each time "
+    "longer than a round trip, and acknowledgements that it had sent apart by its own clock came "
+    "together {pattern_least:g} times or more",
     lambda c: (
-        c.evidence.pauses_estimated is False
+        _is_at_home(c)
         and _is_receiver_silent(c)
         and at_least(c.evidence.acks_held, c.thresholds.pattern_least)
     ),

@@ -22,7 +22,7 @@ from trustbed.diagnose.causes import Cause
 from trustbed.diagnose.conditions import Case, below
 from trustbed.diagnose.evidence import Evidence
 from trustbed.diagnose.shape_conditions import is_bucket_empty
-from trustbed.diagnose.window_conditions import SMALL_BUFFER_FILLED
+from trustbed.diagnose.window_conditions import SMALL_BUFFER_FILLED, TIMED_OUT_IN_VAIN
 from trustbed.findings.words import (
     bytes_words,
     count_words,
@@ -109,8 +109,8 @@ def _congested(case: Case) -> str:
     if case.limit != "loss" or not full or not base or full <= base:
         return _path(case)
     return (
-        f"losses came with {seconds_words(full - base)} of queueing and kept it below the path's "
-        f"rate for longer than it was full; {_path(case)}"
+        f"losses fell at {seconds_words(full - base)} of queueing delay and kept the sender below "
+        f"the path's rate for longer than the path was full; {_path(case)}"
     )
 
 
@@ -191,14 +191,14 @@ def _receiver_silent(case: Case) -> str:
     if not evidence.ack_silences:
         return _acknowledged_late(evidence)
     return (
-        f"nothing came from the receiver {_silences(evidence)}, and then it acknowledged "
+        f"no packet of the receiver arrived in {_silences(evidence)}, and then it acknowledged "
         f"everything at once"
     )
 
 
 def _silences(evidence: Evidence) -> str:
     return (
-        f"{count_words(whole(evidence.ack_silences), 'time')}, "
+        f"{count_words(whole(evidence.ack_silences), 'silence')}, "
         f"{percent_words(budget.ack_silence_share(evidence))} of the time in all"
     )
 
@@ -259,9 +259,9 @@ def _host_silent(case: Case) -> str:
         )
     if SILENCES_HELD.holds(case):
         return (
-            f"nothing came from the receiver {_silences(evidence)}; "
+            f"no packet of the receiver arrived in {_silences(evidence)}; "
             f"{count_words(whole(evidence.acks_held), 'time')} acknowledgements came together that "
-            f"by its own clock it had sent apart: they were held behind it"
+            f"by its own clock it had sent apart: they were held after they had left it"
         )
     if RELEASED_IN_BURSTS.holds(case):
         return f"{_at_home(case)}, and no steady rate drains it"
@@ -269,6 +269,12 @@ def _host_silent(case: Case) -> str:
         return (
             f"it was silent {count_words(whole(evidence.idle_periods), 'time')} and filled "
             f"its window in between: whenever it ran, it had more to send"
+        )
+    if TIMED_OUT_IN_VAIN.holds(case):
+        return (
+            f"{_acknowledged_late(evidence)}; "
+            f"{count_words(whole(evidence.acks_held), 'time')} acknowledgements came together that "
+            f"the receiver had sent apart"
         )
     if processor is not None:
         return processor

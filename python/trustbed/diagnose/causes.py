@@ -153,7 +153,7 @@ _TABLE = (
         headlines={"review": "delayed, perhaps by a queue — check before use"},
         next_step=(
             "use the number as the path's, with its queue and the load of the moment; repeat at "
-            "another time to see what it gives when idle"
+            "another time to see what the path gives when idle"
         ),
     ),
     CauseEntry(
@@ -242,7 +242,7 @@ _TABLE = (
     ),
     CauseEntry(
         name="outage",
-        meaning="nothing came back over the path for a large part of the transfer",
+        meaning="nothing reached the sender for a large part of the transfer",
         verdict="review",
         headline="retransmissions went unanswered",
         next_step=(
@@ -363,10 +363,10 @@ SETS: Mapping[frozenset[Cause], SetEntry] = MappingProxyType(
             ),
         ),
         frozenset({"host_scheduling", "sender_application_limited"}): SetEntry(
-            headline="the sender fell silent",
+            headline="the sender held back, host or application",
             next_step=(
-                "find out whether its machine or its application was: repeat with the CPU share "
-                "of the sending host recorded"
+                "find out which: repeat with the CPU share of the sending host recorded and the "
+                "workload declared"
             ),
         ),
         frozenset({"rate_changed", "shaped"}): SetEntry(

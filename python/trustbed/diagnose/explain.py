@@ -130,7 +130,7 @@ def _evidence(case: Case) -> Iterator[str]:
     long = {None: "unknown", True: "long", False: "not long"}[numbers.long_pauses]
     yield (
         f"pauses longer than the RTT f = {percent_words(evidence.long_pause_fraction)}, "
-        f"long silences with an open window h = "
+        f"idle with open window (long silences) h = "
         f"{percent_words(evidence.idle_open_window_fraction)}{_other_pauses(evidence)}: {long}"
     )
 

@@ -226,7 +226,7 @@ struct Rounds {
     base: f64,
     flight: i64,
     lossy: bool,
-    /// The next piece begins to repair a loss.
+    /// In the next piece a loss begins to be repaired, or a congestion mark comes.
     repaired_next: bool,
     /// Rate of the round before.
     before: Option<f64>,
@@ -295,7 +295,8 @@ impl Rounds {
         if self.capacity.is_some_and(|capacity| rate >= NEAR_CAPACITY * capacity) {
             return State::Path;
         }
-        let waited = self.repaired_next && lossy(clocked) > WAITED_ROUNDS * self.base;
+        let waited =
+            self.repaired_next && self.base > 0.0 && lossy(clocked) > WAITED_ROUNDS * self.base;
         if self.lossy || piece.losses > 0 || waited {
             return State::BelowPath;
         }

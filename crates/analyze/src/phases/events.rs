@@ -1,5 +1,4 @@
-//! What the machine is told, and in which words: departures of data, arrivals of the receiver's
-//! packets.
+//! Inputs of the machine: departures of data, arrivals of the receiver's packets.
 
 use trustbed_flow::Stream;
 
@@ -46,6 +45,7 @@ pub struct Departure {
     /// As exactly as its times are known, the next acknowledgement may have come before.
     pub prompted: bool,
     /// By the timestamp that it echoes, its sender had not heard of the last new acknowledgement.
+    /// Not certain while the receiver misses a segment: then an older timestamp is echoed (RFC 7323).
     pub unheard: bool,
 }
 

@@ -204,6 +204,7 @@ impl Budget {
             Sending::Needless => {
                 let answers = self.peer.is_some() && self.all_acknowledged.is_some();
                 if answers && !departure.unheard {
+                    self.unheard = None;
                     return; // It has been asked: the next new data are the answer.
                 }
                 self.on_needless(at, until, departure);
@@ -226,7 +227,8 @@ impl Budget {
         let tolerance = self.tolerance(departure);
         self.afar = departure.afar.is_some();
         let untimed = departure.afar.filter(|afar| !afar.timed);
-        self.doubt = untimed.and(departure.base).map_or(0, |base| UNTIMED_TRIPS * base);
+        self.doubt =
+            untimed.and(departure.base).map_or(0, |base| base.saturating_mul(UNTIMED_TRIPS));
         let open = self.open_since.map_or(at, |open| open.clamp(until, at));
         if open > until {
             self.settle(open, full);
@@ -279,13 +281,14 @@ impl Budget {
     }
 
     /// New data leave while a loss is repaired. Where all that had been written was sent before and
-    /// no arrival released them, the writer had paused: without the loss the time would have passed
-    /// the same way.
+    /// no arrival released them, the writer had paused: without the loss it would have paused, too.
     fn find_pause_within_recovery(&mut self, at: i64, departure: &Departure) {
         let Some(since) = self.last_new.filter(|_| self.ending == Ending::Remainder) else {
             return;
         };
-        let prompted = self.heard.is_some_and(|heard| at - heard <= PROMPT);
+        // A pacer follows an arrival later.
+        let soon = PROMPT.max(REACTIONS * self.spacing);
+        let prompted = self.peer.is_some() || self.heard.is_some_and(|heard| at - heard <= soon);
         // What the capture did not see may have left or come in between.
         let seen = departure.afar.is_none() && departure.start == self.high;
         if !seen || prompted || at - since <= self.patience(departure) {
@@ -342,13 +345,13 @@ impl Budget {
         self.settle(at, Kind::Recovery);
     }
 
-    /// Acknowledgements that the capture saw and the sender did not hear of are the path's to lose,
+    /// Acknowledgements that the capture saw and the sender did not hear of were lost in between,
     /// from the second retransmission on: a host that stalled hears of them after the first.
     fn on_needless(&mut self, at: i64, until: i64, departure: &Departure) {
         let (start, unheard) = (departure.start, departure.unheard);
         // Of one timeout many segments may be sent again: a timer that expires anew repeats one.
-        let first = self.unheard.filter(|&(_, again)| unheard && again == start);
-        self.unheard = unheard.then(|| first.or(self.unheard).unwrap_or((until, start)));
+        let first = self.unheard.filter(|&(_, again)| unheard && start <= again);
+        self.unheard = unheard.then_some((until, start));
         if let Some((first, _)) = first {
             for kind in [Kind::Clocked, Kind::IdleSender] {
                 self.pieces.turn_since(first, kind, Kind::Outage);

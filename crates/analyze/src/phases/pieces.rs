@@ -261,8 +261,16 @@ impl Pieces {
 
     /// From `since` on pieces of one kind turn out to be of another one.
     pub(crate) fn turn_since(&mut self, since: i64, from: Kind, to: Kind) {
-        let first = self.all.partition_point(|piece| piece.end <= since);
-        (first..self.all.len()).for_each(|index| self.turn(index, since, from, to));
+        let mut next = i64::MAX;
+        for index in (0..self.all.len()).rev() {
+            let piece = &self.all[index];
+            // What ends after its successor begins was before a step of the clock.
+            if piece.end <= since || piece.end > next {
+                break;
+            }
+            next = piece.start;
+            self.turn(index, since, from, to);
+        }
     }
 
     /// The pieces in order.

@@ -78,6 +78,8 @@ pub struct Transfer {
     pub(crate) acks_held: AcksHeld,
     /// The receiver's timestamp of its last new acknowledgement.
     acknowledged_tsval: Option<u32>,
+    /// Everything below was acknowledged when nothing was outstanding last.
+    emptied: Option<i64>,
     /// Times to the sender and back of late.
     recent: Recent,
     /// How long the last data had been under way to the capture beyond the least.
@@ -149,6 +151,7 @@ impl Transfer {
             ack_silences: AckSilences::default(),
             acks_held: AcksHeld::default(),
             acknowledged_tsval: None,
+            emptied: None,
             recent: Recent::default(),
             lag: 0,
             profile: Profile::default(),
@@ -462,7 +465,12 @@ impl Transfer {
     pub(crate) fn on_ack(&mut self, sight: &Sight<'_>, ack: &Ack, rows: Rows<'_>) {
         let stream = sight.stream;
         let mss = stream.mss();
-        let alone = ack.una >= stream.snd_max && ack.advanced > USUALLY_COVERED * i64::from(mss);
+        let began = self.emptied.is_none_or(|all| ack.una - ack.advanced == all);
+        let emptied = ack.una >= stream.snd_max;
+        let alone = emptied && began && ack.advanced > USUALLY_COVERED * i64::from(mss);
+        if emptied && ack.advanced > 0 {
+            self.emptied = Some(ack.una);
+        }
         self.on_rtt(ack, alone, rows);
         if ack.opening {
             return;

@@ -108,7 +108,7 @@ def times_words(times: float) -> str:
 
 _WAITED = {
     "acknowledgements_came_late": "some acknowledgements came late, from the receiver or a queue",
-    "acknowledgements_were_held": "acknowledgements waited here, or on the path",
+    "acknowledgements_were_held": "acknowledgements waited in the sending host, or on the path",
     "machine_held_packets": "acknowledgements waited in the machine that captured them",
     "machine_released_bursts": "packets waited in the sending host",
     "queue_stood_at_home": "packets waited in the sending host",
