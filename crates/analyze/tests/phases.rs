@@ -270,6 +270,31 @@ fn data_that_an_acknowledgement_released_had_been_written() {
     assert!(share(&written, State::IdleApplication) > 0.9, "{:?}", written.times);
 }
 
+/// A second of one endless recovery.
+fn recovers(paced: &mut Paced) {
+    for _ in 0..50 {
+        paced.sends(1000);
+        paced.now += RTT;
+        paced.acknowledged(0, 1_000_000, false);
+        paced.departs(0, 1000, Sending::Repair);
+    }
+}
+
+#[test]
+fn a_pause_turns_nothing_from_before_a_step_of_the_clock() {
+    let mut paced = Paced::new(1_000_000);
+    recovers(&mut paced);
+    recovers(&mut paced);
+    paced.budget.on_clock_step();
+    paced.now = 0;
+    recovers(&mut paced);
+    paced.sends(300);
+    paced.now += 3 * RTT;
+    paced.sends(1000);
+    let times = paced.account().times;
+    assert_eq!(times[State::IdleApplication.index()], 3 * RTT, "{times:?}");
+}
+
 /// Bursts of six segments and `rest` bytes, three round trips apart, while the very first segment
 /// is repaired in vain. The next burst leaves `late` after the last duplicate acknowledgement.
 fn bursts_within_recovery(rest: i64, late: i64) -> Account {
@@ -392,8 +417,8 @@ fn an_answer_that_is_prepared_is_not_ended_by_a_repetition() {
     assert_eq!(account.times[State::Think.index()], 100 * MS, "{:?}", account.times);
 }
 
-/// Bursts of ten segments beside the receiver, the next one three round trips after the last.
-fn bursts_afar(timed: bool) -> Account {
+/// Bursts of ten segments beside the receiver, the next one `wait` after the last.
+fn bursts_afar(timed: bool, wait: i64) -> Account {
     let mut paced = Paced::new(100_000);
     for _ in 0..30 {
         for _ in 0..10 {
@@ -403,18 +428,20 @@ fn bursts_afar(timed: bool) -> Account {
         }
         paced.now += MS;
         paced.acknowledged(paced.high, 100_000, false);
-        paced.now += 3 * RTT;
+        paced.now += wait;
     }
     paced.account()
 }
 
 #[test]
 fn a_silence_without_the_sender_s_clock_may_be_a_round_trip() {
-    let timed = bursts_afar(true);
+    let timed = bursts_afar(true, 3 * RTT);
     assert!(share(&timed, State::IdleSender) > 0.8, "{:?}", timed.times);
-    let untimed = bursts_afar(false);
+    let untimed = bursts_afar(false, 3 * RTT);
     assert_eq!(untimed.times[State::IdleSender.index()], 0, "{:?}", untimed.times);
     assert!(share(&untimed, State::Unknown) > 0.8, "{:?}", untimed.times);
+    let long = bursts_afar(false, 9 * RTT);
+    assert!(share(&long, State::IdleSender) > 0.8, "{:?}", long.times);
 }
 
 #[test]

@@ -410,9 +410,9 @@ fn without_a_handshake_the_usual_size_is_the_segment_size() {
     assert_eq!(row(&trace).mss, 1388);
 }
 
-/// Ten segments per round trip, a millisecond each on the path; from half of the rounds on
-/// acknowledged `late` µs later, two by two or, if `alone`, all at once after the last.
-fn halves(late: i64, alone: bool) -> Trace {
+/// Ten segments per round trip, a millisecond each on the path, acknowledged two by two; from half
+/// of the rounds on `late` µs later, and `together`.
+fn halves(late: i64, together: i64) -> Trace {
     let (ends, segments, rounds) = (Ends::default(), 10, 100);
     let mut trace = open(10_000);
     let mut at = RTT + 100;
@@ -422,8 +422,9 @@ fn halves(late: i64, alone: bool) -> Trace {
             trace.sends(at + n, (first + n) * 1000, 1000);
         }
         let extra = if second { late } else { 0 };
-        for n in (1..segments).step_by(2) {
-            if n == segments - 1 || !(alone && second) {
+        let every = if second { together } else { 2 };
+        for n in 0..segments {
+            if (n + 1) % every == 0 {
                 let ack = ends.server(at + RTT + n * MS + extra).ack((first + n + 1) * 1000);
                 trace.push(ack.window(10_000));
             }
@@ -435,7 +436,9 @@ fn halves(late: i64, alone: bool) -> Trace {
 
 #[test]
 fn a_flight_that_is_acknowledged_all_at_once_says_nothing_of_the_floor() {
-    let step = row(&halves(5000, false)).floor_step.expect("the route changed");
+    let step = row(&halves(5000, 2)).floor_step.expect("the route changed");
     assert!((step.after - step.before - 5e6).abs() < 1e3, "{step:?}");
-    assert_eq!(row(&halves(0, true)).floor_step, None);
+    assert_eq!(row(&halves(0, 10)).floor_step, None);
+    let in_two = row(&halves(0, 5)).floor_step.expect("two acknowledgements of a flight count");
+    assert!((in_two.after - in_two.before - 3e6).abs() < 1e5, "{in_two:?}");
 }

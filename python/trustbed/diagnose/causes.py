@@ -342,6 +342,13 @@ class SetEntry:
     next_step: str
 
 
+def _host_or_path(host: str) -> str:
+    return (
+        f"check the {host} host's CPU quota, steal and neighbours, and whether other connections "
+        f"went on meanwhile; repeat"
+    )
+
+
 SETS: Mapping[frozenset[Cause], SetEntry] = MappingProxyType(
     {
         frozenset({"receiver_stalled", "host_scheduling"}): SetEntry(
@@ -349,18 +356,10 @@ SETS: Mapping[frozenset[Cause], SetEntry] = MappingProxyType(
             next_step="check CPU quota, steal and neighbours of both hosts, and repeat",
         ),
         frozenset({"receiver_stalled", "outage"}): SetEntry(
-            headline="the receiver or the path stalled",
-            next_step=(
-                "check the receiving host's CPU quota, steal and neighbours, and whether other "
-                "connections went on meanwhile; repeat"
-            ),
+            headline="the receiver or the path stalled", next_step=_host_or_path("receiving")
         ),
         frozenset({"host_scheduling", "outage"}): SetEntry(
-            headline="the sending host or the path stalled",
-            next_step=(
-                "check the sending host's CPU quota, steal and neighbours, and whether other "
-                "connections went on meanwhile; repeat"
-            ),
+            headline="the sending host or the path stalled", next_step=_host_or_path("sending")
         ),
         frozenset({"host_scheduling", "sender_application_limited"}): SetEntry(
             headline="the sender held back, host or application",

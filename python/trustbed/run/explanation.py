@@ -75,7 +75,7 @@ class Explained:
     def headline(self) -> str:
         """The verdict in a few words."""
         row: Mapping[str, Any] = self.verdict.row
-        return headline(tuple(row.get("causes") or (row["cause"],)), row["verdict"])
+        return headline((row["cause"],), row["verdict"])
 
     def json(self) -> dict[str, Any]:
         """The verdict and the views as JSON carries them."""
