@@ -64,6 +64,24 @@ def test_a_slice_gives_the_same_rows_as_the_whole() -> None:
     assert list(columns.text_rows(BATCH.slice(1))) == list(columns.text_rows(BATCH))[1:]
 
 
+@pytest.mark.parametrize("batch", [BATCH, BATCH.slice(1), BATCH.slice(1, 0)])
+def test_quantities_are_finite_floats_in_seconds(batch: pa.RecordBatch) -> None:
+    names = ["rtt_min_ns", "rtt_mean_ns", "bytes", "src", "start_ns", "stall_gaps_ns", "absent"]
+    first = 3 - batch.num_rows if batch.num_rows else 3
+    assert columns.quantities(batch, names) == {
+        "rtt_min_ns": [0.0206, None, -5e-9][first:],
+        "rtt_mean_ns": [0.0206000005, None, None][first:],
+        "bytes": [2.0**63, None, 0.0][first:],
+    }
+    assert columns.quantities(batch, ["src"]) == {}
+
+
+def test_many_values_are_those_of_few() -> None:
+    many = pa.Table.from_batches([BATCH] * 20).combine_chunks().to_batches()[0]
+    for name in set(BATCH.schema.names) - {"rtt_mean_ns"}:  # a NaN equals nothing
+        assert columns.values(many.column(name)) == columns.values(BATCH.column(name)) * 20
+
+
 def test_names_follow_the_values() -> None:
     for field in BATCH.schema:
         assert set(columns.text_names(field)) <= set(columns.for_text(BATCH).schema.names)

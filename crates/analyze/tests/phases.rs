@@ -373,8 +373,8 @@ fn a_packet_that_waited_behind_others_did_not_fill_the_path() {
 
 const TIMED: Afar = Afar { whole: true, timed: true };
 
-/// Segments that were acknowledged are sent again, `unheard` or not: always the first one, or, after
-/// one timeout, one after the other.
+/// Segments that were acknowledged are sent again, `unheard` or not: always the first one, or,
+/// after one timeout, one after the other.
 fn repeated_in_vain(unheard: bool, same: bool) -> Account {
     let mut paced = Paced::new(100_000);
     for _ in 0..3 {
@@ -470,8 +470,8 @@ fn a_round_that_waits_for_a_repair_is_no_full_send_buffer() {
     }
 }
 
-/// Twenty rounds of ten or fourteen segments seen beside the receiver; in each the fourth comes `late`, and is
-/// what `sending` says.
+/// Twenty rounds of ten or fourteen segments seen beside the receiver; in each the fourth comes
+/// `late`, and is what `sending` says.
 fn out_of_order(sending: Sending, late: i64) -> Account {
     let mut paced = Paced::new(1_000_000);
     for round in 0..20 {

@@ -1,8 +1,8 @@
 //! The packets of one direction of a capture: when they passed and how long they were.
 //!
-//! Time zero is the first packet, or what [`Recording::begin`] set. A packet that was recorded with an earlier time than the one
-//! before it is moved to that one's and counted, so that the order stays as it was captured; what
-//! is not IP is counted and left out.
+//! Time zero is the first packet, or what [`Recording::begin`] set. A packet that was recorded with
+//! an earlier time than the one before it is moved to that one's and counted, so that the order
+//! stays as it was captured; what is not IP is counted and left out.
 
 use trustbed_units::{Ns, Rate, Span};
 

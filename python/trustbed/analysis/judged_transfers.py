@@ -151,8 +151,8 @@ class JudgedTransfers:
 
     def stream(self) -> pa.RecordBatchReader:
         """The engine's table with causes and verdicts."""
-        reader = schemas.ordered(pa.RecordBatchReader.from_stream(self._analysis.transfers))
-        schema = pa.schema([*reader.schema, *schemas.VERDICT_FIELDS])
+        reader = pa.RecordBatchReader.from_stream(self._analysis.transfers)
+        schema = pa.schema([*schemas.in_order(reader.schema), *schemas.VERDICT_FIELDS])
 
         def batches() -> Iterator[pa.RecordBatch]:
             start = 0

@@ -41,15 +41,13 @@ class TransferColumns:
             self._cells[column] = columns.values(self.judged.column(index))
         return self._cells[column]
 
-    def quantities(self, column: str) -> list[Any] | None:
+    def quantities(self, names: Sequence[str]) -> dict[str, list[Any]]:
         """Numbers as finite floats or unknown, times in seconds; all else as it is."""
-        index = self.judged.schema.get_field_index(column)
-        if index < 0:
-            return None
-        found = self.judged.column(index)
-        if not (pa.types.is_integer(found.type) or pa.types.is_floating(found.type)):
-            return self.cells(column)
-        return columns.values(columns.quantities(found, nanoseconds=column.endswith("_ns")))
+        found: dict[str, list[Any]] = {**columns.quantities(self.judged, names)}
+        for name in names:
+            if name not in found and (cells := self.cells(name)) is not None:
+                found[name] = cells
+        return found
 
     def rows(self, names: Sequence[str]) -> Iterator[Json]:
         """Every row with those of these columns that there are."""

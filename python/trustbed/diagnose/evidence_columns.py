@@ -7,7 +7,7 @@ reading row by row, and gives the same evidence, which a test holds.
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Any, Protocol, TypeAlias, cast
 
@@ -37,8 +37,11 @@ class Columns(Protocol):
     def cells(self, column: str) -> Cells | None:
         """The cells as the table has them: times are integers of nanoseconds."""
 
-    def quantities(self, column: str) -> Cells | None:
-        """The same in base units: numbers are finite floats or unknown, times in seconds."""
+    def quantities(self, names: Sequence[str]) -> Mapping[str, Cells]:
+        """The same of those of these columns that there are, in base units.
+
+        Numbers are finite floats or unknown, times in seconds.
+        """
 
 
 def evidence_of(
@@ -50,8 +53,9 @@ def evidence_of(
     """The evidence of each row, in order: what :meth:`Evidence.from_transfer` makes of it."""
     count = len(columns)
     found: dict[str, Cells] = {}
+    quantities = columns.quantities([source.column for source in FROM_COLUMNS])
     for source in FROM_COLUMNS:
-        cells = columns.quantities(source.column)
+        cells = quantities.get(source.column)
         default = CLASSIC_PACKETS.get(source.field, _DEFAULTS[source.field])
         if cells is None:
             found[source.field] = [default] * count

@@ -12,7 +12,7 @@ of nanoseconds would need pandas.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -36,6 +36,8 @@ _FORMATS: dict[pa.DataType, Any] = {
 """Types whose buffers Python reads as they are, by the letter of a memoryview's format."""
 
 
+_FEW = 16
+"""So many values are taken one by one in the time that preparing to take all takes."""
 _TRUTHS = {None: None, 0: False, 1: True}
 
 
@@ -80,14 +82,33 @@ def _converted(field: pa.Field, column: pa.Array) -> list[pa.Array]:
     return [_seconds(column)]
 
 
-def quantities(column: pa.Array, *, nanoseconds: bool) -> pa.Array:
-    """The finite numbers of a column as floats, of nanoseconds as seconds."""
-    if column.null_count == len(column):
-        return pa.nulls(len(column), pa.float64())
-    numbers = column.cast(pa.float64(), safe=False)
-    if nanoseconds:
-        numbers = pc.divide(numbers, 1e9)
-    return numbers if pa.types.is_integer(column.type) else _finite(numbers)
+def quantities(batch: pa.RecordBatch, names: Sequence[str]) -> dict[str, list[float | None]]:
+    """Those of these columns that hold numbers: finite ones as floats, of nanoseconds as seconds.
+
+    They leave Arrow all at once: one by one each would cost more than the numbers of a small batch.
+    """
+    schema, count = batch.schema, batch.num_rows
+    places = {name: schema.get_field_index(name) for name in names}
+    numeric = {name: at for name, at in places.items() if at >= 0 and _is_number(schema, at)}
+    if not numeric or not count:
+        return {name: [] for name in numeric}
+    tensor = batch.select(list(numeric.values())).to_tensor(null_to_nan=True, row_major=False)
+    numbers = memoryview(memoryview(tensor).tobytes("A")).cast("d")
+    return {
+        name: _finite_in(numbers[n * count : (n + 1) * count], name)
+        for n, name in enumerate(numeric)
+    }
+
+
+def _finite_in(numbers: memoryview[float], name: str) -> list[float | None]:
+    unit = 1e9 if name.endswith(_SUFFIX) else 1.0
+    # What is infinite or no number is none when it is subtracted from itself.
+    return [one / unit if one - one == 0.0 else None for one in numbers]
+
+
+def _is_number(schema: pa.Schema, place: int) -> bool:
+    kind = schema.field(place).type
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
 def _seconds(nanoseconds: pa.Array) -> pa.Array:
@@ -146,6 +167,8 @@ def values(column: pa.Array) -> list[Any]:
     """
     if pa.types.is_timestamp(column.type) or pa.types.is_duration(column.type):
         column = column.cast(pa.int64())
+    if len(column) <= _FEW:
+        return column.to_pylist()  # type: ignore[no-any-return]
     if pa.types.is_boolean(column.type):
         return list(map(_TRUTHS.__getitem__, values(column.cast(pa.uint8()))))
     if pa.types.is_string(column.type):

@@ -118,25 +118,31 @@ ABOUT: Mapping[str, str] = {
 }
 
 
-_ORDERED: dict[tuple[str, ...], pa.Schema] = {}
-"""Schemas with their metadata in order, by their columns' names: there are as many as tables."""
+_ORDERED: dict[tuple[str, ...], tuple[pa.Schema, pa.Schema]] = {}
+"""Schemas as they came and in order, by their columns' names: there are as many as tables."""
 
 
-def ordered(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    """The same rows, each field's metadata in one order.
+def in_order(schema: pa.Schema) -> pa.Schema:
+    """The same columns, each field's metadata in one order.
 
     It arrives in any, and would make equal tables different files.
     """
-    names = tuple(reader.schema.names)
-    schema = _ORDERED.get(names)
-    if schema is None or not schema.equals(reader.schema, check_metadata=True):
-        schema = _ORDERED[names] = pa.schema(
-            field.with_metadata(dict(sorted((field.metadata or {}).items(), reverse=True)))
-            for field in reader.schema
+    names = tuple(schema.names)
+    known = _ORDERED.get(names)
+    if known is None or not schema.equals(known[0], check_metadata=True):
+        known = _ORDERED[names] = (
+            schema,
+            pa.schema(
+                field.with_metadata(dict(sorted((field.metadata or {}).items(), reverse=True)))
+                for field in schema
+            ),
         )
-    return pa.RecordBatchReader.from_batches(
-        schema, (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in reader)
-    )
+    return known[1]
+
+
+def ordered(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    """The same rows with their schema in order."""
+    return reader.cast(in_order(reader.schema))
 
 
 def from_rows(rows: Iterable[Row], schema: pa.Schema) -> pa.Table:

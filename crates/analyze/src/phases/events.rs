@@ -45,7 +45,8 @@ pub struct Departure {
     /// As exactly as its times are known, the next acknowledgement may have come before.
     pub prompted: bool,
     /// By the timestamp that it echoes, its sender had not heard of the last new acknowledgement.
-    /// Not certain while the receiver misses a segment: then an older timestamp is echoed (RFC 7323).
+    /// Not certain while the receiver misses a segment: then an older timestamp is echoed (RFC
+    /// 7323).
     pub unheard: bool,
 }
 

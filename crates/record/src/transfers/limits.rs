@@ -99,8 +99,8 @@ pub(super) fn loss() -> Vec<Column<Row>> {
         Column::float(
             "loss_upstream",
             "ratio",
-            "loss between the sender and a capture in the middle, or at an unknown place (Benko and \
-             Veres 2002)",
+            "loss between the sender and a capture in the middle, or at an unknown place (Benko \
+             and Veres 2002)",
             |r| r.loss_upstream,
         ),
         Column::float(
