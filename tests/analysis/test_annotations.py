@@ -63,11 +63,11 @@ def commented(path: Path) -> dict[int, list[str]]:
     }
 
 
-def ours(path: Path, beginning: str) -> dict[int, list[str]]:
+def ours(shown: dict[int, list[str]], beginning: str) -> dict[int, list[str]]:
     """Comments that begin so, by packet."""
     found = {
         number: [one for one in held if one.startswith(f"trustbed: {beginning}")]
-        for number, held in commented(path).items()
+        for number, held in shown.items()
     }
     return {number: held for number, held in found.items() if held}
 
@@ -100,16 +100,17 @@ def test_every_pause_phase_and_repetition_of_the_tables_has_its_comment(tmp_path
         out = tmp_path / f"{place}.pcapng"
         capture = analyze(path, samples=True)
         capture.annotate(out)
+        shown = commented(out)
         assert (
-            count(ours(out, "sender idle"))
+            count(ours(shown, "sender idle"))
             == pc.sum(capture.transfers["idle_open_window_samples"]).as_py()
         )
         phases = capture.phases.group_by(["transfer", "phase"]).aggregate([])
-        assert count(ours(out, "phase begins")) == phases.num_rows
+        assert count(ours(shown, "phase begins")) == phases.num_rows
         segments = capture.segments
         again = segments.filter(pc.not_equal(segments["class"], "new"))
-        repeated = {*ours(out, "fast"), *ours(out, "retrans"), *ours(out, "tail")}
-        repeated |= {*ours(out, "spurious"), *map(int, ours(out, "1")), *map(int, ours(out, "2"))}
+        repeated = {*ours(shown, "fast"), *ours(shown, "retrans"), *ours(shown, "tail")}
+        repeated |= {*ours(shown, "spurious"), *ours(shown, "1"), *ours(shown, "2")}
         assert set(again["index"].to_pylist()) <= repeated
         assert (place == "pauses") == (again.num_rows == 0)
 
@@ -125,7 +126,7 @@ def test_a_pause_begins_where_nothing_is_sent_for_so_long(tmp_path: Path) -> Non
         )
     ]
     times = {number: at for number, at, _, _ in packets}
-    pauses = ours(out, "sender idle")
+    pauses = ours(commented(out), "sender idle")
     assert len(pauses) > 20
     for number, (comment, *_) in pauses.items():
         stated = re.search(r"idle ([\d.]+) (ms|s) .* \(transfer [\d.]+:(\d+) ", comment)
@@ -150,9 +151,10 @@ def test_what_the_policer_dropped_is_sent_again_later(tmp_path: Path) -> None:
         )
         if port == "5001"
     }
-    drops = ours(out, "policer drops")
+    shown = commented(out)
+    drops = ours(shown, "policer drops")
     assert len(drops) > 30
-    repeats = {**ours(out, "fast"), **ours(out, "retransmission")}
+    repeats = {**ours(shown, "fast"), **ours(shown, "retransmission")}
     for number, (comment,) in drops.items():
         start, end, at = data[number]
         stated = re.search(r"drops ([\d,]+) bytes .* sent again ([\d.]+) (ms|s) later", comment)
@@ -280,7 +282,7 @@ def test_wireshark_takes_the_profile_and_shows_its_columns(tmp_path: Path) -> No
 
     lines, troubles = shown()
     assert troubles == ""
-    number, (comment, *_) = next(iter(ours(out, "sender idle").items()))
+    number, (comment, *_) = next(iter(ours(commented(out), "sender idle").items()))
     columns = fields(out, "tcp.stream", "tcp.seq", "tcp.len", "tcp.window_size")[number - 1]
     assert comment in lines[number - 1]
     for value in columns:

@@ -125,6 +125,10 @@ def test_users_need_a_model_and_a_network_of_their_own(machine: Machine) -> None
     for words, message in (
         (["--background-rate", "3Mbit/s"], "--background-rate without --background"),
         (["--background", "absent.model"], "there is no such file"),
+        (
+            ["--rate", "10Mbit/s", "--background", "web", "--background-rate", "12Mbit/s"],
+            "servers offer 12.0 Mbit/s in the mean, and the link carries 10.0 Mbit/s",
+        ),
         (["--background", "web", "--outside"], "exclude each other"),
     ):
         ended = machine.trustbed("shell", *words, "--", "true", check=False)

@@ -144,7 +144,8 @@ def _run(words: Sequence[str]) -> int:
     if options.outside:
         outside.through_pasta()
     prepare()  # possible only as long as there is one thread: reading a model starts some
-    users = shell_background.background(options, tuple(ADDRESSES.values()))
+    up, down = map(_rate, topology["pipes"])
+    users = shell_background.background(options, tuple(ADDRESSES.values()), (up, down))
     if users is not None:
         topology = users.topology(NEAR, FAR, topology)
     planned = plan(

@@ -21,7 +21,7 @@ from trustbed.scenario.populations import links, numbered
 from trustbed.testbed import Host, Testbed
 from trustbed.traffic import suite
 from trustbed.traffic.model import load
-from trustbed.traffic.offer import HostPath, Offer, load_of, offer
+from trustbed.traffic.offer import HostPath, Load, Offer, load_of, offer
 
 USERS, SERVERS = "users", "servers"
 ROUTERS = ("left", "right")
@@ -105,11 +105,16 @@ def _described(path: HostPath) -> dict[str, Any]:
     return {"up": direction(up), "down": direction(down)}
 
 
-def background(options: argparse.Namespace, taken: Sequence[str]) -> Background | None:
+def background(
+    options: argparse.Namespace, taken: Sequence[str], carried: tuple[int, int]
+) -> Background | None:
     """The users that the options ask for; None where they ask for none.
 
+    ``carried`` is what the link carries to the far end and back in bit/s, 0 if it has no limit.
+
     Raises:
-        UsageError: A rate without a model, or users beside a guest's or this host's network.
+        UsageError: A rate without a model, users beside this host's network, or more of them than
+            the link carries.
     """
     if options.background is None:
         if options.background_rate is not None:
@@ -122,10 +127,25 @@ def background(options: argparse.Namespace, taken: Sequence[str]) -> Background 
     name = options.background
     model = load(suite.located(name))
     wanted = options.background_rate
-    sessions = 1.0 if wanted is None else wanted / load_of(model).larger
+    whole = load_of(model)
+    sessions = 1.0 if wanted is None else wanted / whole.larger
+    _refuse_overload(whole.times(sessions), carried)
     found = offer(model, sessions=sessions)
     users, servers = numbered((len(found.clients), len(found.servers)), taken)
     return Background(offer=found, users=users, servers=servers, seed=options.seed)
+
+
+def _refuse_overload(offered: Load, carried: tuple[int, int]) -> None:
+    """Users who offer more than the link carries wait longer and longer."""
+    sides = (("users", offered.client), ("servers", offered.server))
+    for (who, bits), most in zip(sides, carried, strict=True):
+        if most and bits > most:
+            less = 0.99 * most / bits * offered.larger
+            raise arguments.UsageError(
+                f"the background's {who} offer {rate(bits / 8)} in the mean, and the link carries "
+                f"{rate(most / 8)}",
+                f"--background-rate {less // 1e3:.0f}kbit/s or less, or a link of a higher --rate",
+            )
 
 
 def summary(report: Mapping[str, Any]) -> str:
