@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -162,6 +163,21 @@ def test_gaps_must_make_sense(tmp_path: Path, golden: dict[str, Any]) -> None:
     path = pcap(tmp_path / "one.pcap", connection(golden["connection"]))
     with pytest.raises(ValueError, match="the first below the second"):
         extract(path, session_gap=10, exchange_gap=30)
+
+
+def test_what_the_capture_does_not_show_is_assumed_aloud(
+    tmp_path: Path, golden: dict[str, Any]
+) -> None:
+    whole = pcap(tmp_path / "whole.pcap", connection(golden["connection"]))
+    data, names = whole.read_bytes(), ("dropped_packets", "unread_packets", "damaged_places")
+    assert [extract(whole).header.counts[name] for name in names] == [0, 0, 0]
+    cut = tmp_path / "cut.pcap"
+    # A record without a whole header of IP, and one that ends with the file.
+    cut.write_bytes(data + data[24:32] + struct.pack("<II", 20, 60) + data[40:60] + data[24:50])
+    found = extract(cut).header
+    assert [found.counts[name] for name in names] == [0, 1, 1]
+    assert found.assumed[-2].endswith("left out: 1")
+    assert found.assumed[-1].endswith("what they held is not in it: 1")
 
 
 def test_the_model_does_not_depend_on_the_number_of_workers(traces: Path) -> None:

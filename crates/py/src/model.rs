@@ -6,7 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use trustbed_analyze::{ConnectionRow, Ended as Finished, Options, Rows, TransferRow};
-use trustbed_capture::{Input, Reader};
+use trustbed_capture::{CaptureFacts, Input, Reader};
 use trustbed_flow::{Limits, State};
 use trustbed_record::{
     RecordError, Spool, Table as Columns, model_connections, model_hosts, model_rows, model_units,
@@ -15,7 +15,7 @@ use trustbed_traffic::structural::{
     Class, Classes, Content, Datagrams, Extraction, Link, Observed, Thresholds, Unit, bursts, pairs,
 };
 use trustbed_units::{Ns, Span};
-use trustbed_wire::DecodeOptions;
+use trustbed_wire::{DecodeOptions, Skip};
 
 use crate::profile::Profiles;
 use crate::run::{Plan, Takes, hash_secret, pass};
@@ -73,9 +73,9 @@ pub(crate) fn extract_model(
     let done = py.detach(|| {
         let mut reader = Reader::open(&inputs, DecodeOptions { inner }).map_err(Failure::Open)?;
         pass(&mut reader, &Plan::whole(options, limits, workers), &mut learner, &mut report)?;
-        Ok::<_, Failure>(())
+        Ok::<_, Failure>(missing(&reader.facts()))
     });
-    done.map_err(|failure| failure.into_python(py))?;
+    let missing = done.map_err(|failure| failure.into_python(py))?;
     let counts = learner.counts;
     let (unclassed, silent) = (learner.extraction.unclassed, learner.extraction.silent);
     let left_out = learner.extraction.left_out;
@@ -94,7 +94,10 @@ pub(crate) fn extract_model(
         ("without_data", silent),
         ("left_out", left_out),
         ("connections", counts.connections),
-    ] {
+    ]
+    .into_iter()
+    .chain(missing)
+    {
         found.set_item(name, number)?;
     }
     found.set_item("duration_ns", duration.0)?;
@@ -105,6 +108,24 @@ pub(crate) fn extract_model(
         counts: found.unbind(),
         profiles: learner.profiles.finish(py)?.unbind(),
     }))
+}
+
+/// What the link carried and the capture does not show.
+fn missing(facts: &CaptureFacts) -> [(&'static str, u64); 3] {
+    let interfaces = facts.files.iter().flat_map(|file| &file.interfaces);
+    let dropped = interfaces.map(|one| one.dropped.unwrap_or(0) + one.os_dropped.unwrap_or(0));
+    let unread = facts.skips.iter().filter(|skip| {
+        matches!(
+            skip.reason,
+            Skip::Truncated | Skip::BadHeader | Skip::FragmentWithoutFirst | Skip::UnsupportedLink
+        )
+    });
+    let further: u64 = facts.problems_left_out.iter().map(|(_, count)| count).sum();
+    [
+        ("dropped_packets", dropped.sum()),
+        ("unread_packets", unread.map(|skip| skip.records).sum()),
+        ("damaged_places", further.saturating_add(facts.problems.len() as u64)),
+    ]
 }
 
 fn table<R>(py: Python<'_>, columns: Columns<R>, rows: Vec<R>) -> PyResult<Py<Table>> {

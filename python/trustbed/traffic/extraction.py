@@ -179,4 +179,11 @@ def _assumed(counts: dict[str, int]) -> tuple[str, ...]:
             said.append(
                 f"{counts[key]:,} of {every:,} connections ({counts[key] / every:.1%}) {words}"
             )
+    for key, words in (
+        ("dropped_packets", "packets that the capture dropped are not in it"),
+        ("unread_packets", "packets with cut or damaged headers, or of unknown links, left out"),
+        ("damaged_places", "places of the capture are damaged: what they held is not in it"),
+    ):
+        if counts[key]:
+            said.append(f"{words}: {counts[key]:,}")
     return tuple(said)
