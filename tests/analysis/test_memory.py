@@ -14,7 +14,7 @@ import trustbed
 from bench.hostile_captures import ACK, MILLISECOND, PSH, Record, pcap, record, tcp
 
 CONNECTIONS = 100_000
-SEGMENTS = 5
+SEGMENTS = 3
 MEMORY = 16 << 20
 ROOM = 96 << 20
 """What the address space may grow by once everything is loaded."""

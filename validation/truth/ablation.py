@@ -16,9 +16,10 @@ Bias: rules that stand in for one another each look worthless alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, Final
 
 from trustbed.diagnose import rules
@@ -71,23 +72,29 @@ class Ablation:
         self.before = self._answers(THRESHOLDS)
         self.figures = self._figures(self.before)
 
-    def thresholds(self) -> Iterator[Without]:
+    @cached_property
+    def thresholds(self) -> list[Without]:
         """Each threshold out of reach, in the direction that costs less."""
-        for field in fields(Thresholds):
-            yield min(
+        return [
+            min(
                 (
                     self._without(field.name, replace(THRESHOLDS, **{field.name: value}))
                     for value in (-OUT_OF_REACH, OUT_OF_REACH)
                 ),
                 key=lambda one: (-one.figures.right, one.differs),
             )
+            for field in fields(Thresholds)
+        ]
 
-    def rules(self) -> Iterator[Without]:
+    @cached_property
+    def rules(self) -> list[Without]:
         """Each rule left out, but for the last of a stage, behind which there is nothing."""
+        found = []
         for rule in rules.RULES:
             if rule.conditions:
                 with _left_out(rule.name):
-                    yield self._without(rule.name, THRESHOLDS)
+                    found.append(self._without(rule.name, THRESHOLDS))
+        return found
 
     def _without(self, name: str, thresholds: Thresholds) -> Without:
         answers = self._answers(thresholds)
@@ -119,15 +126,15 @@ def table(ablation: Ablation) -> str:
     """Both tables as text, what costs least first."""
     return "\n".join(
         (
-            *_rows("threshold", ablation.figures, ablation.thresholds()),
+            *_rows("threshold", ablation.figures, ablation.thresholds),
             "",
-            *_rows("rule", ablation.figures, ablation.rules()),
+            *_rows("rule", ablation.figures, ablation.rules),
             "",
         )
     )
 
 
-def _rows(kind: str, whole: Figures, found: Iterator[Without]) -> Iterator[str]:
+def _rows(kind: str, whole: Figures, found: Iterable[Without]) -> Iterator[str]:
     yield f"{'without the ' + kind:46} differs  right  macro-F1  doomed trusted  false alarms"
     yield (
         f"{'(nothing left out)':46} {0:7}  {whole.right:5}  {whole.macro_f1:8.3f}  "

@@ -12,11 +12,12 @@ A plan that was interrupted goes on elsewhere from its published transfers (:fun
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from validation.truth.looks import HALF
@@ -77,9 +78,11 @@ def write(result: Result, directory: Path = DIRECTORY) -> None:
         partial.replace(directory / name)
 
 
-def read(directory: Path) -> Result:
-    """The result of published transfers, judged with today's rules."""
-    rows = pq.read_table(directory / TRANSFERS, columns=["plan", "stored"]).to_pylist()
+def read(directory: Path, kinds: Collection[str] | None = None) -> Result:
+    """The result of published transfers, of all kinds or some, judged with today's rules."""
+    some = None if kinds is None else pc.field("kind").isin(list(kinds))
+    columns = ["plan", "stored"]
+    rows = pq.read_table(directory / TRANSFERS, columns=columns, filters=some).to_pylist()
     identity = json.loads(rows[0]["plan"]) if rows else None
     return Result([json.loads(row["stored"]) for row in rows], identity=identity)
 
