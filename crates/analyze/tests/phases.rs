@@ -192,6 +192,26 @@ fn requests_and_answers_are_told_apart() {
 }
 
 #[test]
+fn the_first_flight_of_an_answer_waits_for_no_send_buffer() {
+    let mut paced = Paced::new(100_000);
+    paced.sends(1000);
+    for _ in 0..5 {
+        paced.now += RTT;
+        paced.acknowledged(paced.high, 100_000, false);
+        paced.now += 100 * MS;
+        paced.acknowledged(paced.high, 100_000, true);
+        for _ in 0..10 {
+            paced.now += MS;
+            paced.sends(1000);
+        }
+    }
+    paced.now += RTT;
+    paced.acknowledged(paced.high, 100_000, false);
+    let times = paced.account().times;
+    assert_eq!(times[State::SenderBuffer.index()], 0, "{times:?}");
+}
+
+#[test]
 fn waiting_after_the_last_acknowledged_byte_is_no_part_of_the_transfer() {
     let mut paced = Paced::new(100_000);
     for _ in 0..20 {

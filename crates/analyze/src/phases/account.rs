@@ -303,8 +303,10 @@ impl Rounds {
         if before.is_none_or(|before| rate >= GROWS * before) {
             return State::Growing;
         }
+        // What was outstanding when nothing was delivered has just left.
         let level = lossy(piece.flight);
-        if level >= PLATEAU * lossy(self.flight) && level < PLATEAU * f64::from(piece.window) {
+        let plateau = piece.delivered > 0 && level >= PLATEAU * lossy(self.flight);
+        if plateau && level < PLATEAU * f64::from(piece.window) {
             return State::SenderBuffer;
         }
         State::Growing
