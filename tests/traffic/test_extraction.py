@@ -11,6 +11,8 @@ import pytest
 
 from tests.traffic.frames import ACK, SERVER, SYN, Frame, connection, pcap
 from trustbed.traffic import Model, ModelError, extract
+from trustbed.traffic.extraction import CLASSES, beside_usual
+from trustbed.traffic.model import ClassRule
 
 
 def handshake(start: float, **ends: Any) -> list[Frame]:  # noqa: ANN401 - of a frame
@@ -186,6 +188,18 @@ def test_the_model_does_not_depend_on_the_number_of_workers(traces: Path) -> Non
     assert one.header == two.header
     assert one.tables == two.tables
     assert one.profiles == two.profiles
+
+
+def test_a_class_of_one_s_own_takes_its_ports_from_the_usual_ones() -> None:
+    given = (ClassRule("API", 6, (8080, 9000)), ClassRule("DNS", 17, (5353,)))
+    found = beside_usual(given)
+    rules = {rule.name: rule for rule in found}
+    assert found[:2] == given
+    assert len(rules) == len(found) == len(CLASSES) + 1
+    assert rules["HTTP"].ports == (80,)
+    assert rules["TCP-OTHER"].ports == ()
+    squid = beside_usual([ClassRule("PROXY", 6, (3128,))])
+    assert "SQUID" not in {rule.name for rule in squid}
 
 
 def test_a_real_capture_teaches_its_classes(traces: Path) -> None:

@@ -50,6 +50,18 @@ OTHER_PORTS = {TCP: 9400, UDP: 9401}
 """Where generated servers of a class without ports listen."""
 
 
+def beside_usual(given: Sequence[ClassRule]) -> tuple[ClassRule, ...]:
+    """These classes and the usual ones, without the ports and names that these have."""
+    taken = {(rule.protocol, port) for rule in given for port in rule.ports}
+    names = {rule.name for rule in given}
+    found = list(given)
+    for rule in CLASSES:
+        ports = tuple(port for port in rule.ports if (rule.protocol, port) not in taken)
+        if rule.name not in names and (ports or not rule.ports):
+            found.append(ClassRule(rule.name, rule.protocol, ports))
+    return tuple(found)
+
+
 def extract(
     captures: PathLike | Sequence[PathLike],
     *,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +10,9 @@ from pathlib import Path
 from trustbed.cli import FINE, arguments, interrupt, progress, terminal
 from trustbed.cli.analyze import give_up
 from trustbed.report import printable
+
+_PROTOCOLS = {"": 6, "tcp": 6, "udp": 17}
+_OTHERS = ("TCP-OTHER", "UDP-OTHER")
 
 
 def parser() -> arguments.Parser:
@@ -40,6 +44,16 @@ def parser() -> arguments.Parser:
         help="a pause that ends an exchange, one page say (default: 30s)",
     )
     learning.add_argument(
+        "--class",
+        dest="classes",
+        action="append",
+        default=[],
+        type=_class,
+        metavar="NAME=PORT,…",
+        help="a class for the servers on these ports (of UDP: NAME=udp/PORT,…) beside the usual "
+        "ones; may be repeated",
+    )
+    learning.add_argument(
         "--inner", action="store_true", help="the packets inside VXLAN, GRE, Geneve and IP in IP"
     )
     about = parser.add_argument_group("what the model says of itself")
@@ -65,16 +79,20 @@ def run(words: Sequence[str]) -> int:
     if options.out is None:
         raise arguments.UsageError("nowhere to put the model", "-o web.model")
     _check_gaps(options.session_gap, options.exchange_gap)
+    _check_names([name for name, _, _ in options.classes])
     arguments.check_inputs(options.captures, "model extract")
     from trustbed.report.model import text
     from trustbed.report.placing import check_file
     from trustbed.traffic import extract
+    from trustbed.traffic.extraction import beside_usual
+    from trustbed.traffic.model import ClassRule
 
     check_file(options.out)
     shown = progress.shown(options.captures[0], quiet=options.quiet)
     with interrupt.abandoned_by_interrupt(give_up), shown as bar:
         model = extract(
             options.captures,
+            classes=beside_usual([ClassRule(*one) for one in options.classes]),
             session_gap=options.session_gap / 1e9,
             exchange_gap=options.exchange_gap / 1e9,
             name=options.name,
@@ -91,6 +109,29 @@ def run(words: Sequence[str]) -> int:
         printable.write(text.short(model, str(options.out), columns=columns, paint=paint))
     sys.stdout.flush()
     return FINE
+
+
+def _class(text: str) -> tuple[str, int, tuple[int, ...]]:
+    """A class of servers: its name, protocol and ports."""
+    name, _, servers = text.partition("=")
+    kind, _, listed = servers.rpartition("/")
+    ports = listed.split(",")
+    known = all(port.isascii() and port.isdigit() and 0 < int(port) < 65536 for port in ports)
+    if not name.strip() or kind not in _PROTOCOLS or not known:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no class (write it like API=8000,8001 or GAME=udp/27015)"
+        )
+    return name.strip(), _PROTOCOLS[kind], tuple(dict.fromkeys(map(int, ports)))
+
+
+def _check_names(names: Sequence[str]) -> None:
+    for name in names:
+        if names.count(name) > 1 or name in _OTHERS:
+            raise arguments.UsageError(
+                f"--class {name} "
+                + ("is given twice" if name not in _OTHERS else "is what no other class has"),
+                "give each class a name of its own, with all of its ports",
+            )
 
 
 def _check_gaps(session_ns: int, exchange_ns: int) -> None:
