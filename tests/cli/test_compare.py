@@ -173,6 +173,7 @@ def test_a_scenario_is_checked_before_it_is_run(
         (["a.toml", "b.run"], 2, "a scenario comes alone, a.toml"),
         (["a", "b", "--tolerance", "much"], 2, "'much' is no share"),
         (["a", "b", "--tolerance", "read=5%"], 2, "no metric is called read"),
+        (["a", "b", "--order", "5"], 2, "there are no chains of order 5"),
         (["a", "b", "--tolerance", "10"], 2, "a tolerance of 1000 % is none"),
         (["a", "b", "--tolerance=-5%"], 2, "a tolerance of -5 % is none"),
         (["a", "b", "--tolerance", "reads=nan"], 2, "a tolerance of nan % is none"),

@@ -430,6 +430,11 @@ def test_what_only_the_initialisation_does_is_not_behind_it(tmp_path: Path) -> N
     assert found.later.calls <= 2 * (3 + 200 * 5 - 100)
     words = " ".join(chain_sentences(found))
     assert "Without the first 100 calls of every thread" in words
+    twice = chains_of(sides[0], sides[1], ("metal", "guest"), skip=100, order=2)
+    assert twice is not None
+    assert twice.order == 2
+    assert max(len(one.state) for one in twice.edges) == 2
+    assert (twice.bits_per_call or 9) < (found.bits_per_call or 0), "more calls tell more"
     # No thread has so many: there is nothing to say.
     whole = chains_of(sides[0], sides[1], ("metal", "guest"))
     assert whole is not None

@@ -71,6 +71,13 @@ def parser() -> arguments.Parser:
     what.add_argument(
         "--warm-up", type=_count, default=0, metavar="N", help="rounds to drop at the beginning"
     )
+    what.add_argument(
+        "--order",
+        type=_count,
+        default=1,
+        metavar="N",
+        help="calls of a state of the chains of system calls, 1 to 4 (default: 1)",
+    )
     again = parser.add_argument_group("what is run")
     again.add_argument(
         "--repetitions",
@@ -245,6 +252,7 @@ def _asked(options: argparse.Namespace) -> Options:
         tolerances=single,
         resolution=_share(options.least),
         warm_up=options.warm_up,
+        order=options.order,
     )
     try:
         check(asked)

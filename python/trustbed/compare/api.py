@@ -22,7 +22,7 @@ from trustbed.compare.cases import (
     check_work,
     gather,
 )
-from trustbed.compare.chains import chains_of
+from trustbed.compare.chains import MOST_ORDER, chains_of
 from trustbed.compare.error import CompareError
 from trustbed.compare.imported import read_results
 from trustbed.compare.judge import Rules, judge
@@ -49,6 +49,7 @@ class Options:
         resolution: The smallest difference that counts.
         warm_up: Rounds that are dropped at the beginning.
         seed: Of the simulation of further repetitions.
+        order: Calls of a state of chains of system calls, 1 to 4.
     """
 
     by: str | None = None
@@ -58,6 +59,7 @@ class Options:
     resolution: float = RESOLUTION
     warm_up: int = 0
     seed: int = SEED
+    order: int = 1
 
 
 def compare(*testbeds: str | os.PathLike[str], options: Options | None = None) -> Comparison:
@@ -79,7 +81,8 @@ def check(options: Options) -> None:
     """Checks tolerances and resolution, which need no testbed.
 
     Raises:
-        CompareError: One is out of its range, or of a metric that does not exist.
+        CompareError: One of these, or the order of chains, is out of its range, or a metric does
+            not exist.
     """
     for share in (options.tolerance, *options.tolerances.values()):
         if not 0 < share < 1:
@@ -94,6 +97,10 @@ def check(options: Options) -> None:
         raise CompareError(
             f"a smallest difference of {100 * options.resolution:g} % is none",
             "give 0 % or more, and at most the tolerance",
+        )
+    if options.order not in range(1, MOST_ORDER + 1):
+        raise CompareError(
+            f"there are no chains of order {options.order}", f"give 1 to {MOST_ORDER}"
         )
     least = min((options.tolerance, *options.tolerances.values()))
     if options.resolution > least:
@@ -183,7 +190,7 @@ def compared(arranged: Arrangement, options: Options) -> Comparison:
         seed=options.seed,
     )
     judged, family = judge(gathered.cases, rules)
-    cases = tuple(_with_chains(case, gathered) for case in judged)
+    cases = tuple(_with_chains(case, gathered, options.order) for case in judged)
     sources = {one.source.path: one.source for one in arranged.testbeds}
     caveats = [note for source in sources.values() for note in source.notes]
     caveats += tracing_cost.caveats(arranged.by, gathered.cases)
@@ -209,12 +216,12 @@ def compared(arranged: Arrangement, options: Options) -> Comparison:
     )
 
 
-def _with_chains(case: CaseResult, gathered: Gathered) -> CaseResult:
+def _with_chains(case: CaseResult, gathered: Gathered, order: int) -> CaseResult:
     """A case with the chains of system calls of its candidates, where they were traced."""
     reference = gathered.kept.get((case.label, case.reference), [])
     candidates = []
     for one in case.candidates:
         own = gathered.kept.get((case.label, one.testbed), [])
-        found = chains_of(reference, own, (case.reference, one.testbed))
+        found = chains_of(reference, own, (case.reference, one.testbed), order=order)
         candidates.append(replace(one, chains=found))
     return replace(case, candidates=tuple(candidates))

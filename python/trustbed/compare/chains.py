@@ -16,13 +16,15 @@ from trustbed.report.run.reading import Repetition
 
 if TYPE_CHECKING:
     from trustbed._core import CallAlphabet
-    from trustbed.calls.chains import ChainComparison
+    from trustbed.calls.chains import ChainComparison, Options
     from trustbed.calls.changes import Change
     from trustbed.calls.sequences import Repetition as Sequences
 
 SKIP = 1_000_000
 """Calls at the beginning of every thread, behind which chains are compared once more: invalid
 transitions come of the initialisation (Crussell et al.)."""
+MOST_ORDER = 4
+"""Calls of a state, at most."""
 LEAST = 2
 """Traced repetitions of each side, below which there is nothing to compare."""
 
@@ -33,6 +35,7 @@ def chains_of(
     names: tuple[str, str],
     *,
     skip: int = SKIP,
+    order: int = 1,
 ) -> ChainResult | None:
     """The chains of a candidate's repetitions; ``None`` where a side has no calls written down.
 
@@ -41,6 +44,7 @@ def chains_of(
         candidate: Those of the candidate.
         names: What both testbeds are called in examples.
         skip: Calls of every thread behind which chains are compared once more.
+        order: Calls of a state, 1 to 4.
     """
     trace = next(iter(sorted(_traces(reference) & _traces(candidate))), None)
     if trace is None:
@@ -56,7 +60,7 @@ def chains_of(
             f"{_listed(machines[1])}: other calls are made there, so chains are not compared."
         )
     from trustbed._core import CallAlphabet
-    from trustbed.calls.chains import compare_calls
+    from trustbed.calls.chains import Options, compare_calls
     from trustbed.calls.errors import CallsError
 
     alphabet = CallAlphabet()
@@ -65,8 +69,8 @@ def chains_of(
         for side, name in zip(sides, names, strict=True)
     )
     try:
-        found = compare_calls(own, other, alphabet)
-        later = _later(own, other, alphabet, skip)
+        found = compare_calls(own, other, alphabet, options=Options(order=order))
+        later = _later(own, other, alphabet, Options(skip=skip, order=order, changes=1, edges=1))
     except CallsError as error:
         return _nothing(f"Not compared: {error.message}.")
     note = f"{lost} repetitions without a whole trace are left out." if lost else ""
@@ -77,18 +81,17 @@ def _later(
     reference: Sequence[Sequences],
     candidate: Sequence[Sequences],
     alphabet: CallAlphabet,
-    skip: int,
+    options: Options,
 ) -> LaterCalls | None:
     """The comparison behind the first calls of every thread, if every repetition has more."""
-    from trustbed.calls.chains import Options, compare_calls
+    from trustbed.calls.chains import compare_calls
 
-    options = Options(skip=skip, changes=1, edges=1)
     every = [*reference, *candidate]
-    if min(one.without_first(skip).calls for one in every) <= options.order:
+    if min(one.without_first(options.skip).calls for one in every) <= options.order:
         return None
     found = compare_calls(reference, candidate, alphabet, options=options)
     return LaterCalls(
-        skipped=skip,
+        skipped=options.skip,
         calls=found.calls,
         walks=found.candidate.walks,
         invalid_walks=found.candidate.invalid_walks,
