@@ -245,6 +245,23 @@ def test_a_receiver_that_answered_late_but_was_never_silent_is_told_so(healthy: 
     ]
 
 
+def test_delay_before_the_capture_is_told_apart(healthy: Evidence) -> None:
+    late = replace(healthy, queue_seconds=0.004, loss=0.0, rtt_base_seconds=0.02)
+    said = [
+        budget_words.reasons(
+            "window_limited", Case.of(replace(late, departure_lag_seconds=lag), THRESHOLDS)
+        )[-1]
+        for lag in (None, 0.001, 0.003)
+    ]
+    assert said[0] == said[1] == (
+        "no packet lost, delay 4.00 ms above its floor on average (base RTT 20.0 ms)"
+    )
+    assert said[2] == (
+        "no packet lost, delay 4.00 ms above its floor on average, 3.00 ms of it before the "
+        "capture (base RTT 20.0 ms)"
+    )
+
+
 def test_losses_at_a_short_queue_are_told_with_its_delay(healthy: Evidence) -> None:
     lossy = replace(
         healthy,

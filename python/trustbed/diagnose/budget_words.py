@@ -75,7 +75,14 @@ def _losses_and_delay(case: Case) -> str:
     if evidence.queue_seconds is None:
         return loss
     queue, base = seconds_words(evidence.queue_seconds), seconds_words(evidence.rtt_base_seconds)
-    return f"{loss}, delay {queue} above its floor on average (base RTT {base})"
+    # Round trips of the capture do not hold what is before it.
+    before = evidence.departure_lag_seconds or 0.0
+    part = (
+        ""
+        if 2 * before < evidence.queue_seconds
+        else f", {seconds_words(before)} of it before the capture"
+    )
+    return f"{loss}, delay {queue} above its floor on average{part} (base RTT {base})"
 
 
 def _losses(case: Case) -> str:
