@@ -31,11 +31,11 @@ from trustbed.testbed.remote import Hosts, Keep
 __all__ = ["home", "serves"]
 
 SLOW = {
-    "table": '[{ probe = "16KiB", data = "16MiB" }]',
+    "table": '[{ probe = "16KiB", data = "32MiB" }]',
     "windows": '{ probe = "4KiB", data = "4KiB" }',
     "pairs_at_once": 2,
 }
-"""On loopback it takes a moment, which is enough to stop the sender in it."""
+"""On loopback it takes a moment, enough to stop the sender in it on a busy machine, too."""
 
 
 def hosts_at(server: Server) -> str:
