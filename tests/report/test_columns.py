@@ -76,6 +76,12 @@ def test_quantities_are_finite_floats_in_seconds(batch: pa.RecordBatch) -> None:
     assert columns.quantities(batch, ["src"]) == {}
 
 
+@pytest.mark.parametrize("kind", [pa.int8(), pa.uint16(), pa.float32(), pa.int64()])
+def test_quantities_of_narrow_columns_are_read_as_they_are(kind: pa.DataType) -> None:
+    batch = pa.RecordBatch.from_arrays([pa.array([1, None, 3], kind)], names=["a"])
+    assert columns.quantities(batch, ["a"]) == {"a": [1.0, None, 3.0]}
+
+
 def test_many_values_are_those_of_few() -> None:
     many = pa.Table.from_batches([BATCH] * 20).combine_chunks().to_batches()[0]
     for name in set(BATCH.schema.names) - {"rtt_mean_ns"}:  # a NaN equals nothing

@@ -93,14 +93,16 @@ def quantities(batch: pa.RecordBatch, names: Sequence[str]) -> dict[str, list[fl
     if not numeric or not count:
         return {name: [] for name in numeric}
     tensor = batch.select(list(numeric.values())).to_tensor(null_to_nan=True, row_major=False)
-    numbers = memoryview(memoryview(tensor).tobytes("A")).cast("d")
+    table = memoryview(tensor)
+    letter: Any = table.format
+    numbers = memoryview(table.tobytes("A")).cast(letter)
     return {
         name: _finite_in(numbers[n * count : (n + 1) * count], name)
         for n, name in enumerate(numeric)
     }
 
 
-def _finite_in(numbers: memoryview[float], name: str) -> list[float | None]:
+def _finite_in(numbers: memoryview[Any], name: str) -> list[float | None]:
     unit = 1e9 if name.endswith(_SUFFIX) else 1.0
     # What is infinite or no number is none when it is subtracted from itself.
     return [one / unit if one - one == 0.0 else None for one in numbers]

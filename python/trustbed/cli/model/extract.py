@@ -12,7 +12,6 @@ from trustbed.cli.analyze import give_up
 from trustbed.report import printable
 
 _PROTOCOLS = {"": 6, "tcp": 6, "udp": 17}
-_OTHERS = ("TCP-OTHER", "UDP-OTHER")
 
 
 def parser() -> arguments.Parser:
@@ -125,11 +124,14 @@ def _class(text: str) -> tuple[str, int, tuple[int, ...]]:
 
 
 def _check_names(names: Sequence[str]) -> None:
+    from trustbed.traffic.extraction import CLASSES
+
+    others = {rule.name for rule in CLASSES if not rule.ports}
     for name in names:
-        if names.count(name) > 1 or name in _OTHERS:
+        wrong = "is what no other class has" if name in others else "is given twice"
+        if name in others or names.count(name) > 1:
             raise arguments.UsageError(
-                f"--class {name} "
-                + ("is given twice" if name not in _OTHERS else "is what no other class has"),
+                f"--class {name} {wrong}",
                 "give each class a name of its own, with all of its ports",
             )
 
