@@ -50,6 +50,29 @@ def test_a_metric_has_its_signed_difference_and_three_judgements() -> None:
     assert re.search(r"\+\d\.\d % +different +yes +no +yes", small)
 
 
+def test_the_calls_that_differ_are_named_wherever_their_number_differs_for_certain() -> None:
+    reads = {"host": [3.0, 3.01, 2.99], "container": [1.0, 1.01, 0.99]}
+    values = [
+        Values(
+            testbed=name,
+            metrics={"reads": counts},
+            per={"reads": "request"},
+            calls={"": [{"read": one, "write": 20.0} for one in counts]},
+        )
+        for name, counts in reads.items()
+    ]
+    case = CaseValues(label="", reference=values[0], candidates=values[1:])
+    cases, _ = judge([case], Rules())
+    found = replace(comparison(), cases=cases)
+    sentence = "Calls that differ most, per request: read 1 instead of 3."
+    assert sentence in " ".join(text.render(found).split())
+    assert sentence in text_of(page.render(found, ABOUT))
+    assert sentence in markdown.render(found)
+    equal = CaseValues(label="", reference=values[0], candidates=values[:1])
+    cases, _ = judge([equal], Rules())
+    assert "Calls that differ" not in text.render(replace(comparison(), cases=cases))
+
+
 def test_there_is_no_single_score() -> None:
     shown = text.render(comparison())
     for level in ("Application", "System calls", "Network", "Delay"):

@@ -7,6 +7,7 @@ they would be too small by an unknown part.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import MutableMapping, Sequence
 
 from trustbed.compare.work import Work
@@ -35,6 +36,17 @@ def of(
             key: value / work.count for key, value in _counts(reports).items() if value is not None
         }
     return {}
+
+
+def by_name(one: Repetition, workload: str, work: Work | None) -> dict[str, float]:
+    """How often each call was made, for what the workload completed; empty without whole counts."""
+    reports = [trace.get("report") or {} for trace in traces(one, workload)]
+    if work is None or work.count <= 0 or any(one.get("complete") is not True for one in reports):
+        return {}
+    found: Counter[str] = Counter()
+    for report in reports:
+        found.update(report.get("by_call") or {})
+    return {name: count / work.count for name, count in found.items()}
 
 
 def traces(one: Repetition, workload: str) -> Sequence[Row]:

@@ -270,14 +270,17 @@ def _values(testbed: str, kept: Sequence[Observed]) -> Values:
     metrics: dict[str, list[float]] = {}
     per: dict[str, str] = {}
     absent: dict[str, str] = {}
+    calls: dict[str, list[Mapping[str, float]]] = {}
     for one in kept:
         for key, value in one.found.values.items():
             metrics.setdefault(key, []).append(value)
         per |= one.found.per
         absent = one.found.absent | absent
+        for name, counts in one.found.calls.items():
+            calls.setdefault(name, []).append(counts)
     if not kept:
         absent = dict.fromkeys(LEVELS, "no repetition counts")
-    return Values(testbed=testbed, metrics=metrics, per=per, absent=absent)
+    return Values(testbed=testbed, metrics=metrics, per=per, absent=absent, calls=calls)
 
 
 def _incomplete(testbed: str, label: str, planned: int, kept: Sequence[Observed]) -> Iterable[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 
 from msgspec.structs import replace
 
@@ -16,6 +17,7 @@ from trustbed.compare.model import (
     LEVELS,
     CandidateResult,
     CaseResult,
+    ChangedCall,
     Level,
     LevelResult,
     MetricResult,
@@ -40,6 +42,11 @@ from trustbed.compare.statistics import (
 )
 from trustbed.compare.words import level_sentence
 
+_Counts = Sequence[Mapping[str, float]]
+_CALL_SHARE = 0.01
+"""A call is named where it differs by more than this share of all calls of the reference."""
+_MOST_CALLS = 8
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Values:
@@ -50,12 +57,14 @@ class Values:
         metrics: Values of the repetitions that count, by the key of the metric.
         per: What counted metrics are counted for: ``request`` or ``MB``, by key.
         absent: Why a metric or a whole level has no values, by its key or level.
+        calls: How often each system call was made in every repetition, by workload.
     """
 
     testbed: str
     metrics: Mapping[str, Sequence[float]]
     per: Mapping[str, str] = field(default_factory=dict)
     absent: Mapping[str, str] = field(default_factory=dict)
+    calls: Mapping[str, _Counts] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +128,7 @@ def judge(cases: Sequence[CaseValues], rules: Rules) -> tuple[tuple[CaseResult, 
                     testbed=values.testbed,
                     levels=tuple(_levels(finished, case.reference, values)),
                     metrics=finished,
+                    calls=_calls(case.reference, values),
                 )
             )
         found.append(
@@ -127,6 +137,28 @@ def judge(cases: Sequence[CaseValues], rules: Rules) -> tuple[tuple[CaseResult, 
             )
         )
     return tuple(found), family
+
+
+def _calls(reference: Values, candidate: Values) -> dict[str, tuple[ChangedCall, ...]]:
+    """The calls whose means differ most, what differs by most first, by workload."""
+    common = (name for name in reference.calls if name in candidate.calls)
+    found = {name: _changed(reference.calls[name], candidate.calls[name]) for name in common}
+    return {name: calls for name, calls in found.items() if calls}
+
+
+def _changed(reference: _Counts, candidate: _Counts) -> tuple[ChangedCall, ...]:
+    names = sorted({name for one in (*reference, *candidate) for name in one})
+    every = [
+        ChangedCall(
+            name=name,
+            reference=fmean(one.get(name, 0.0) for one in reference),
+            candidate=fmean(one.get(name, 0.0) for one in candidate),
+        )
+        for name in names
+    ]
+    least = _CALL_SHARE * sum(one.reference for one in every)
+    found = [one for one in every if abs(one.candidate - one.reference) > least]
+    return tuple(sorted(found, key=lambda one: -abs(one.candidate - one.reference))[:_MOST_CALLS])
 
 
 _Test = tuple[tuple[float, ...], tuple[float, ...]]

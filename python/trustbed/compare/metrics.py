@@ -40,7 +40,8 @@ _WAITS = (
 )
 _WAKE = (
     "how many bytes a wake-up finds: interrupts that are collected (coalescing, NAPI) and receive "
-    "offload (GRO, LRO) bring more data per read, one interrupt per packet brings less"
+    "offload (GRO, LRO) bring more data per read, one interrupt per packet brings less; where "
+    "calls on files differ as well (newfstatat, openat, close), a file that only one side has"
 )
 _OFFLOAD = (
     "segmentation offload: a card (or a virtual one) that takes large segments makes a capture "

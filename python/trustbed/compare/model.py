@@ -96,6 +96,14 @@ class LevelResult(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str
 
 
+class ChangedCall(msgspec.Struct, frozen=True, kw_only=True):
+    """A system call that is made more or less often, per request or MB: the means of both sides."""
+
+    name: str
+    reference: float
+    candidate: float
+
+
 class ChangedTransition(msgspec.Struct, frozen=True, kw_only=True):
     """A transition of system calls that contributes most to the difference, in bits per call.
 
@@ -188,11 +196,12 @@ class ChainResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CandidateResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A candidate in one case."""
+    """A candidate in one case; ``calls`` has the system calls that differ most, by workload."""
 
     testbed: str
     levels: tuple[LevelResult, ...]
     metrics: tuple[MetricResult, ...]
+    calls: Mapping[str, tuple[ChangedCall, ...]] = {}
     chains: ChainResult | None = None
 
 

@@ -39,6 +39,7 @@ class Observation:
         invalid: Why the repetition does not count; ``None`` if it does.
         dropped_at_start: Requests of the warm-up.
         traced: Whether system calls of a compared workload were traced.
+        calls: How often each was made, by what the workload is called.
     """
 
     values: dict[str, float] = field(default_factory=dict)
@@ -47,6 +48,7 @@ class Observation:
     invalid: str | None = None
     dropped_at_start: int = 0
     traced: bool = False
+    calls: dict[str, dict[str, float]] = field(default_factory=dict)
 
 
 def invalid(one: Repetition) -> str | None:
@@ -105,6 +107,8 @@ def observe(one: Repetition, workloads: Mapping[str, str], *, point: str | None)
         else:
             own |= packets.of(one, name, point, work, found.absent)
         own |= calls.of(one, name, work, found.absent)
+        if by_name := calls.by_name(one, name, work):
+            found.calls[called] = by_name
         found.traced = found.traced or bool(calls.traces(one, name))
         if clocks is None:
             own |= delays.of(one, name, measured, point, found.absent)

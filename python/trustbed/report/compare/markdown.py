@@ -70,6 +70,8 @@ def _metrics(case: CaseResult, candidate: CandidateResult) -> Iterator[str]:
     yield "|---|---:|---:|---:|---|---|---|---|---|---:|"
     for one in candidate.metrics:
         yield from _row(_cells(one))
+    for line in verdicts.changed_calls(candidate):
+        yield from ("", _plain(line))
     yield from ("", "</details>")
 
 

@@ -67,6 +67,7 @@ class LevelSection:
     tone: str
     sentence: str
     lines: list[MetricLine]
+    calls: list[str]
     causes: list[tuple[str, str]]
 
 
@@ -153,6 +154,7 @@ def _level(candidate: CandidateResult, level: LevelResult) -> LevelSection:
         tone=TONES[level.verdict],
         sentence=level.sentence,
         lines=[_line(one) for one in metrics],
+        calls=list(verdicts.changed_calls(candidate)) if level.level == "system_calls" else [],
         causes=list(verdicts.meanings(metrics)),
     )
 

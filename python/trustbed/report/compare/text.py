@@ -75,6 +75,9 @@ def _levels(
         first, *rest = wrapped(level.sentence, width, title, " " * _INDENT)
         yield paint(COLOURS[level.verdict], first[:_INDENT]) + first[_INDENT:]
         yield from rest
+        if level.level == "system_calls":
+            for line in verdicts.changed_calls(candidate):
+                yield from wrapped(line, width, " " * _INDENT, " " * _INDENT)
 
 
 def _metrics(

@@ -125,6 +125,29 @@ def counts(one: MetricResult) -> str:
     return str(sides[0]) if sides[0] == sides[1] else f"{sides[0]}, {sides[1]}"
 
 
+def changed_calls(candidate: CandidateResult) -> Iterator[str]:
+    """The system calls that differ most, a sentence for each workload.
+
+    Only where the number of calls or reads differs for certain: a name alone is no finding.
+    """
+    counted_for = {
+        one.key.removesuffix(f".{base(one.key)}") if "." in one.key else "": one.per
+        for one in candidate.metrics
+        if base(one.key) in ("system_calls", "reads") and one.verdict == "different"
+    }
+    for name, calls in candidate.calls.items():
+        if name in counted_for:
+            said = listed(
+                [
+                    f"{one.name} {words.value(one.candidate, '1')} instead of "
+                    f"{words.value(one.reference, '1')}"
+                    for one in calls
+                ]
+            )
+            of = f" of {name}" if name else ""
+            yield f"Calls that differ most, per {counted_for[name]}{of}: {said}."
+
+
 def meanings(metrics: Sequence[MetricResult]) -> Iterator[tuple[str, str]]:
     """What usually causes the differences that were found, each cause once."""
     by_cause: dict[str, list[str]] = {}
