@@ -36,8 +36,8 @@ kind = "http"
 host = "client"
 to = "server"
 object = "2kB"
-requests = 30
-duration = "1500ms"
+requests = 12
+duration = "1s"
 [factors]
 link.delay = ["1ms", "20ms"]
 """
