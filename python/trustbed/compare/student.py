@@ -7,6 +7,7 @@ two agree there, which a test holds.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from statistics import NormalDist
 
 _TERMS = 300
@@ -35,6 +36,7 @@ def upper_tail(t: float, degrees: float) -> float:
     return both / 2 if t >= 0 else 1 - both / 2
 
 
+@lru_cache(maxsize=1024)
 def quantile(share: float, degrees: float) -> float:
     """The value that Student's t does not exceed with probability ``share``, 0 < share < 1."""
     if not 0 < share < 1:
