@@ -12,7 +12,8 @@ import pyarrow.parquet
 import pytest
 
 import trustbed
-from tests.compare.testbeds import Made, make_testbed, trace
+from tests.compare.testbeds import REPETITIONS, REQUESTS_EACH, Made, make_testbed, trace
+from trustbed.calls.chains import FEWEST
 from trustbed.compare.api import Options, compare
 from trustbed.compare.chains import chains_of
 from trustbed.compare.error import CompareError
@@ -58,7 +59,7 @@ def test_a_testbed_and_its_double_are_equivalent(beds: dict[str, Path]) -> None:
         "network": "equivalent",
         "delay": "equivalent",
     }
-    assert [one.used for one in found.testbeds] == [10, 10]
+    assert [one.used for one in found.testbeds] == [REPETITIONS, REPETITIONS]
 
 
 def test_metrics_are_those_of_the_tables(beds: dict[str, Path]) -> None:
@@ -180,6 +181,7 @@ def test_repetitions_that_do_not_count_are_listed_with_their_reason(
     }
     run = make_testbed(
         tmp_path / "crashed.run",
+        repetitions=10,
         changed={0: {"requests": 0}, 1: failed},
         findings={2: [late]},
         leave_out=2,
@@ -213,13 +215,15 @@ def test_a_stalled_driver_is_discarded_and_listed(beds: dict[str, Path], tmp_pat
 
 def test_rounds_of_the_warm_up_are_dropped_by_number(beds: dict[str, Path]) -> None:
     found = compare(beds["metal"], beds["again"], options=Options(warm_up=2))
-    assert [one.used for one in found.testbeds] == [8, 8]
+    assert [one.used for one in found.testbeds] == [REPETITIONS - 2, REPETITIONS - 2]
     assert found.testbeds[0].warm_up.startswith("2 rounds; 1 s before the workloads begin")
 
 
 def test_a_clock_that_stepped_leaves_out_delay_only(beds: dict[str, Path], tmp_path: Path) -> None:
     step = {"code": "clock_step", "severity": "warning", "scope": "capture", "message": "by 1 s"}
-    run = make_testbed(tmp_path / "stepped.run", findings={key: [step] for key in range(10)})
+    run = make_testbed(
+        tmp_path / "stepped.run", findings={key: [step] for key in range(REPETITIONS)}
+    )
     found = compare(beds["metal"], run)
     assert _levels(found)["delay"] == "not_compared"
     assert _levels(found)["network"] == "equivalent"
@@ -251,7 +255,7 @@ def test_a_repetition_that_does_not_count_takes_no_capture_point_away(
     found = json.loads(file.read_text(encoding="utf-8"))
     file.write_text(json.dumps({**found, "captures": []}), encoding="utf-8")
     compared = compare(beds["metal"], run, options=Options(warm_up=warm_up))
-    assert compared.testbeds[1].used == 9
+    assert compared.testbeds[1].used == REPETITIONS - 1
     assert _levels(compared)["network"] == "equivalent"
 
 
@@ -262,6 +266,8 @@ def test_calls_are_counted_per_request(tmp_path: Path) -> None:
     assert _levels(found)["system_calls"] == "different"
     reads, calls = _metric(found, "reads"), _metric(found, "system_calls")
     assert reads.difference == pytest.approx(1.0, abs=0.05)
+    ((named,),) = found.cases[0].candidates[0].calls.values()
+    assert (named.name, round(named.reference), round(named.candidate)) == ("read", 2, 3)
     assert calls.difference == pytest.approx(1.0, abs=0.05)
     switches = _metric(found, "context_switches")
     assert switches.reference is not None
@@ -271,8 +277,9 @@ def test_calls_are_counted_per_request(tmp_path: Path) -> None:
 
 def test_requests_that_failed_are_not_completed_in_a_run_either(tmp_path: Path) -> None:
     metal, failing = (make_testbed(tmp_path / name, repetitions=3) for name in ("metal", "failing"))
-    for run, failed in ((metal, 0), (failing, 80)):
-        row = {"requests": 400, "requests_per_second": 50.0, "not_2xx_3xx_responses": failed}
+    for run, failed in ((metal, 0), (failing, REQUESTS_EACH // 5)):
+        row = {"requests": REQUESTS_EACH, "requests_per_second": 50.0}
+        row["not_2xx_3xx_responses"] = failed
         for number in range(3):
             file = run / f"rep-{number:03d}" / "tables" / "fetch.summary.parquet"
             pa.parquet.write_table(pa.Table.from_pylist([row]), file)
@@ -290,7 +297,7 @@ def test_a_trace_that_lost_events_counts_nothing(tmp_path: Path) -> None:
     guest = make_testbed(
         tmp_path / "guest.run",
         Made(reads=2.0),
-        changed={number: {"traces": [lost]} for number in range(10)},
+        changed={number: {"traces": [lost]} for number in range(REPETITIONS)},
     )
     found = compare(metal, guest)
     level = next(one for one in found.cases[0].candidates[0].levels if one.level == "system_calls")
@@ -340,7 +347,8 @@ def test_jitter_of_probes_is_a_metric_of_either_direction(tmp_path: Path) -> Non
         make_testbed(
             tmp_path / f"{name}.run",
             changed={
-                number: {"probes": [_probe(ends, jitter + 1000 * number)]} for number in range(10)
+                number: {"probes": [_probe(ends, jitter + 1000 * number)]}
+                for number in range(REPETITIONS)
             },
         )
         for name, ends, jitter in (
@@ -382,18 +390,20 @@ def test_probes_of_other_hosts_and_stepped_clocks_are_left_out(
 
 
 CYCLE = ("accept4", "read", "write", "close")
+WALKS = FEWEST**2
+"""Every repetition walks through the chain of every one of the reference."""
 
 
 def _chains(tmp_path: Path, **candidate: Any) -> ChainResult | None:  # noqa: ANN401 - of a testbed
-    metal = make_testbed(tmp_path / "metal.run", Made(reads=2.0, calls=CYCLE))
-    guest = make_testbed(tmp_path / "guest.run", **candidate)
+    metal = make_testbed(tmp_path / "metal.run", Made(reads=2.0, calls=CYCLE), repetitions=FEWEST)
+    guest = make_testbed(tmp_path / "guest.run", repetitions=FEWEST, **candidate)
     return compare(metal, guest).cases[0].candidates[0].chains
 
 
 def test_the_same_calls_are_consistent_with_the_references_own_spread(tmp_path: Path) -> None:
     found = _chains(tmp_path, made=Made(reads=2.0, calls=CYCLE))
     assert found is not None
-    assert (found.walks, found.invalid_walks, found.jaccard) == (100, 0, 0.0)
+    assert (found.walks, found.invalid_walks, found.jaccard) == (WALKS, 0, 0.0)
     assert found.bits_per_call == pytest.approx(found.reference_bits_per_call, rel=0.2)
 
 
@@ -402,7 +412,7 @@ def test_a_transition_that_the_reference_never_makes_is_named(tmp_path: Path) ->
         tmp_path, made=Made(reads=2.0, calls=("accept4", "read", "epoll_wait", "write", "close"))
     )
     assert found is not None
-    assert found.invalid_walks == found.walks == 100
+    assert found.invalid_walks == found.walks == WALKS
     assert found.consistent is False
     assert {("read", "epoll_wait"), ("epoll_wait", "write")} <= {
         (one.before, one.after) for one in found.changed
@@ -416,7 +426,9 @@ def test_a_transition_that_the_reference_never_makes_is_named(tmp_path: Path) ->
 def test_what_only_the_initialisation_does_is_not_behind_it(tmp_path: Path) -> None:
     starts = ("execve", "mmap", "socket", "listen")
     sides = [
-        read_run(make_testbed(tmp_path / f"{name}.run", made), name).cells[0].part.repetitions  # type: ignore[attr-defined]
+        read_run(make_testbed(tmp_path / f"{name}.run", made, repetitions=FEWEST), name)
+        .cells[0]
+        .part.repetitions  # type: ignore[attr-defined]
         for name, made in (
             ("metal", Made(reads=2.0, calls=CYCLE)),
             ("guest", Made(reads=2.0, calls=CYCLE, starts=starts)),
@@ -424,9 +436,9 @@ def test_what_only_the_initialisation_does_is_not_behind_it(tmp_path: Path) -> N
     ]
     found = chains_of(sides[0], sides[1], ("metal", "guest"), skip=100)
     assert found is not None
-    assert (found.invalid_walks, found.invalid_transitions) == (100, 2 * 2 * 100)
+    assert (found.invalid_walks, found.invalid_transitions) == (WALKS, 2 * 2 * WALKS)
     assert found.later is not None
-    assert (found.later.invalid_walks, found.later.walks) == (0, 100)
+    assert (found.later.invalid_walks, found.later.walks) == (0, WALKS)
     assert found.later.calls <= 2 * (3 + 200 * 5 - 100)
     words = " ".join(chain_sentences(found))
     assert "Without the first 100 calls of every thread" in words
@@ -448,7 +460,7 @@ def test_calls_of_another_architecture_are_not_compared(tmp_path: Path) -> None:
     found = _chains(
         tmp_path,
         made=Made(reads=2.0, calls=CYCLE),
-        changed={number: {"traces": [other]} for number in range(10)},
+        changed={number: {"traces": [other]} for number in range(FEWEST)},
     )
     assert found is not None
     assert found.walks == 0

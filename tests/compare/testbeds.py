@@ -20,7 +20,9 @@ from trustbed.run.directory import RunDirectory
 from trustbed.run.matrix import Repetition
 from trustbed.workload.tables import REQUESTS, table
 
-REQUESTS_EACH = 400
+REQUESTS_EACH = 100
+REPETITIONS = 4
+"""Of a testbed, where a test needs no more of them."""
 MS = 1_000_000
 
 SCENARIO = """
@@ -72,7 +74,7 @@ def make_testbed(
     path: Path,
     made: Made | None = None,
     *,
-    repetitions: int = 10,
+    repetitions: int = REPETITIONS,
     size: str = "500B",
     duration: str = "20s",
     factors: str = "",

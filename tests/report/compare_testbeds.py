@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import cache
 
 from msgspec.structs import replace
 
@@ -28,6 +29,7 @@ MEANS = {
 }
 
 
+@cache
 def comparison(case: str = "500B") -> Comparison:
     """Two candidates against a reference: one twice as slow, one with open questions."""
     chosen = random.Random(18)

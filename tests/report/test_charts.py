@@ -42,7 +42,7 @@ def svg(spec: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("name", OVER_TIME)
 def test_every_chart_is_drawn_by_vega_lite(name: str, series: Make) -> None:
-    drawn = svg(OVER_TIME[name](series(lost=50)))
+    drawn = svg(OVER_TIME[name](series(duration=0.3, lost=50)))
     assert drawn.count("<path") > 5
     assert "NaN" not in drawn
 
@@ -325,5 +325,5 @@ def test_shares_leave_out_what_is_unknown(transfer: Make) -> None:
 
 @pytest.mark.parametrize("name", OVER_TIME)
 def test_every_chart_is_an_altair_chart(name: str, series: Make) -> None:
-    chart = charts.as_altair(OVER_TIME[name](series(lost=50)))
+    chart = charts.as_altair(OVER_TIME[name](series(duration=0.3, lost=50)))
     assert chart.to_dict()["width"] == 640

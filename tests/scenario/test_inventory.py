@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
@@ -332,6 +332,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(max_examples=50)
 @given(VALUES)
 @example({"all": {"children": {"a": {"children": {"b": {"hosts": {"a": None}}}}, "b": None}}})
 def test_any_value_in_an_inventory_is_read_or_refused(value: object) -> None:

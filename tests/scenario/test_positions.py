@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterator
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trustbed.scenario.positions import Path, lines_of
@@ -100,6 +100,7 @@ def paths(value: object, path: Path = ()) -> Iterator[Path]:
         yield from paths(held, (*path, name))
 
 
+@settings(max_examples=50)
 @given(DOCUMENTS, st.data())
 def test_every_key_has_a_line_and_nothing_else_has(
     document: dict[str, Any], data: st.DataObject

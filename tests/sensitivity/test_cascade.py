@@ -6,7 +6,7 @@ import math
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trustbed import _core
@@ -48,6 +48,7 @@ def test_constant_traffic_has_no_energy() -> None:
     assert energies([0.0] * 64)[0] is None
 
 
+@settings(max_examples=40)
 @given(SERIES, st.booleans(), st.integers(1, 3), st.integers(0, 9))
 def test_a_surrogate_keeps_the_total_and_is_never_negative(
     series: list[float], amplified: bool, first: int, seed: int

@@ -6,6 +6,7 @@ import dataclasses
 import re
 import struct
 import tomllib
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -165,7 +166,19 @@ def test_the_ledger_of_a_study_has_packets(tmp_path: Path) -> None:
     assert {cell.scenario.emulator.ledger for cell in found.suite.study.cells} == {"packets"}
 
 
-def test_what_surrogates_cannot_show_is_said(tmp_path: Path) -> None:
+def flood(packet_bytes: int, rate: float) -> ceiling.FloodRates:
+    """What a machine sustains, in packets per second."""
+    return ceiling.FloodRates(
+        packet_bytes=packet_bytes,
+        sent_packets_per_second=rate,
+        forwarded_packets_per_second=rate,
+    )
+
+
+def test_what_surrogates_cannot_show_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ceiling, "measure", partial(flood, rate=400_000))
     path = tmp_path / "fast.toml"
     path.write_text(SCENARIO.replace("10Mbit/s", "400Mbit/s"), encoding="utf-8")
     found = planned(path, Options(backgrounds=("steady", "poisson")))
@@ -203,6 +216,7 @@ def test_a_plan_beyond_its_budget_is_shown_and_refused(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["sensitivity", str(file), "--dry-run", "--no-color"]
+    words += ["--loads", "0.6", "--backgrounds", "steady,heavy-tailed"]
     assert main([*words, "--budget", "5min"]) == 1
     shown = capsys.readouterr()
     assert "heavy-tailed 60 % reverse" in shown.out
@@ -248,12 +262,7 @@ def test_a_study_goes_on_under_the_ceiling_of_its_first_call(
     rates = iter([400_000, 400_000, 1000, 1000])  # the machine is busy when it is measured again
 
     def measure(packet_bytes: int) -> ceiling.FloodRates:
-        rate = next(rates)
-        return ceiling.FloodRates(
-            packet_bytes=packet_bytes,
-            sent_packets_per_second=rate,
-            forwarded_packets_per_second=rate,
-        )
+        return flood(packet_bytes, next(rates))
 
     monkeypatch.setattr(ceiling, "measure", measure)
     file.write_text(SCENARIO.replace("10Mbit/s", "1Gbit/s"), encoding="utf-8")

@@ -95,7 +95,7 @@ def pairs(chosen: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(ROW, max_size=60), CHOICES, st.sampled_from(["", "throughput", "-throughput"]))
 def test_a_list_is_what_looking_at_every_row_finds(
     rows: list[dict[str, Any]], chosen: dict[str, Any], sort: str

@@ -24,7 +24,9 @@ class State:
     acknowledged: dict[str, int]
 
 
-def chatter(seed: int, connections: int = 60, *, second_handshakes: bool = False) -> Talk:
+def chatter(
+    seed: int, network: int = 0, *, connections: int = 60, second_handshakes: bool = False
+) -> Talk:
     """Random connections in one capture.
 
     `second_handshakes`: SYNs and SYN-ACKs in the middle of connections, too.
@@ -36,7 +38,7 @@ def chatter(seed: int, connections: int = 60, *, second_handshakes: bool = False
             "a": draw.choice([1_000_000, 2**32 - 3_000, 2**30 - 2_500, 2**31 - 2_000]),
             "b": draw.choice([5_000_000, 2**32 - 2_000, 3 * 2**30 - 1_500]),
         }
-        talk = Talk(port=20_000 + number, isn=isn)
+        talk = Talk(port=20_000 + number, isn=isn, network=network)
         at = draw.random() * 1_000
         if draw.random() < 0.7:
             talk.hello(at, options=MSS if draw.random() < 0.8 else b"")

@@ -14,6 +14,13 @@ from validation.finding import Result
 from validation.records import contents, records
 
 
+def built(build: Callable[..., object], options: Mapping[str, Any], network: int = 0) -> Talk:
+    """A talk of what ``build`` adds to it."""
+    talk = Talk(network=network)
+    build(talk, **options)
+    return talk
+
+
 @dataclass(frozen=True)
 class Example:
     """``build`` with the options ``holds`` gives the reason, and with ``fails`` it does not."""
@@ -23,11 +30,9 @@ class Example:
     holds: Mapping[str, Any]
     fails: Mapping[str, Any]
 
-    def talk(self, options: Mapping[str, Any]) -> Talk:
+    def talk(self, options: Mapping[str, Any], network: int = 0) -> Talk:
         """The packets with these options."""
-        talk = Talk()
-        self.build(talk, **options)
-        return talk
+        return built(self.build, options, network)
 
 
 def reasons(results: list[Result], tool: str) -> set[str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +36,16 @@ def checksum(data: bytes) -> int:
 
 @dataclass
 class Talk:
-    """A connection between `a` (client) and `b` (server), or several by changing `port`."""
+    """A connection between `a` (client) and `b` (server), or several by changing `port`.
+
+    Their addresses are those of a network.
+    """
 
     port: int = 40_000
     isn: dict[str, int] = field(default_factory=lambda: dict(ISN))
     records: list[tuple[float, bytes, int]] = field(default_factory=list)
     ident: int = 0
+    network: int = 0
 
     def send(
         self,
@@ -124,7 +127,7 @@ class Talk:
         fragment: int = 0,
     ) -> bytes:
         """An IPv4 header and its body. `fragment` is the header's flags-and-offset field."""
-        addresses = {"a": ip_address("10.0.0.1").packed, "b": ip_address("10.0.0.2").packed}
+        addresses = {"a": bytes((10, 0, self.network, 1)), "b": bytes((10, 0, self.network, 2))}
         if not fragment & 0x1FFF:
             self.ident += 1
         total = 0 if zero_length else 20 + len(body)
@@ -152,12 +155,14 @@ class Talk:
 
     def write(self, path: Path) -> Path:
         """A pcap file with microsecond timestamps."""
-        out = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262_144, 1)
+        path.write_bytes(self.capture())
+        return path
+
+    def capture(self) -> bytes:
+        """The content of this file."""
+        parts = [struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262_144, 1)]
         for at, data, length in self.records:
             micros = 1_700_000_000_000_000 + round(at * 1000)
-            out += (
-                struct.pack("<IIII", micros // 1_000_000, micros % 1_000_000, len(data), length)
-                + data
-            )
-        path.write_bytes(out)
-        return path
+            seconds, rest = divmod(micros, 1_000_000)
+            parts += struct.pack("<IIII", seconds, rest, len(data), length), data
+        return b"".join(parts)

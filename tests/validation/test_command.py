@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from tests.validation.conftest import needs
 from tests.validation.talk import Talk
-from validation import captures, document
+from validation import captures, document, tshark
 from validation.__main__ import main
 from validation.run import Open, Outcome
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_version() -> Iterator[None]:
+    """Asks tshark for its version once, which takes it as long as a capture."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tshark, "version", cache(tshark.version))
+        yield
 
 
 @pytest.fixture

@@ -5,10 +5,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 
-from tests.validation.examples import Example, reasons, unexplained
+from tests.validation.conftest import Frames
+from tests.validation.examples import Example, built, reasons, unexplained
 from tests.validation.talk import ISN, Talk
 from validation import arrivals
 from validation.compare import Comparison
@@ -75,6 +77,16 @@ CUT_EXAMPLES = [
 ]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _together(frames: Frames) -> None:
+    """Asks tshark once for every example."""
+    frames.ask(
+        partial(example.talk, options)
+        for example in CUT_EXAMPLES
+        for options in (example.holds, example.fails)
+    )
+
+
 def test_every_cut_has_an_example() -> None:
     assert {example.reason for example in CUT_EXAMPLES} == {reason.name for reason in CUTS}
 
@@ -107,7 +119,22 @@ def split_datagram(talk: Talk, *, split: bool) -> None:
     talk.frame(30.1, b"\x08\0" + talk.datagram("a", "b", whole[80:], fragment=10 if split else 0))
 
 
-def test_lengths_that_tshark_takes_otherwise(compared: Callable[..., Comparison]) -> None:
+def after_reset(talk: Talk) -> None:
+    talk.hello()
+    exchange(talk, 30, 0)
+    talk.send("a", 5_000, 99, length=1)
+    talk.send("b", 5_010, 0, 100, "RA", length=20)
+    talk.send("a", 5_020, 100, length=50)
+
+
+def plain(talk: Talk) -> None:
+    talk.hello()
+    exchange(talk, 30, 0)
+
+
+def test_lengths_that_tshark_takes_otherwise(
+    compared: Callable[..., Comparison], frames: Frames
+) -> None:
     assert {reason.name for reason in LENGTHS} == {
         "length_after_reset",
         "length_of_reset",
@@ -115,33 +142,24 @@ def test_lengths_that_tshark_takes_otherwise(compared: Callable[..., Comparison]
         "length_beyond_frame",
         "fragment",
     }
-    talk = Talk()
-    beyond(talk, on_wire=74)
-    results = compared(talk).results()
-    assert unexplained(results, "tshark") == []
-    assert {"length_beyond_frame", "beyond_frame"} <= reasons(results, "tshark")
-    talk = Talk()
-    beyond(talk, on_wire=None)
-    assert not {"length_beyond_frame", "beyond_frame"} & reasons(compared(talk).results(), "tshark")
-
-    talk = Talk()
-    split_datagram(talk, split=True)
-    results = compared(talk).results()
-    assert "fragment" in reasons(results, "tshark")
-
-    talk = Talk().hello()
-    exchange(talk, 30, 0)
-    talk.send("a", 5_000, 99, length=1)
-    talk.send("b", 5_010, 0, 100, "RA", length=20)
-    talk.send("a", 5_020, 100, length=50)
-    results = compared(talk).results()
-    assert unexplained(results, "tshark") == []
-    assert {"length_after_reset", "length_of_reset", "length_of_probe"} <= reasons(
-        results, "tshark"
+    builders = [
+        partial(built, beyond, {"on_wire": 74}),
+        partial(built, beyond, {"on_wire": None}),
+        partial(built, split_datagram, {"split": True}),
+        partial(built, after_reset, {}),
+        partial(built, plain, {}),
+    ]
+    frames.ask(builders)
+    beyond_frame, whole, fragments, reset, nothing = (
+        compared(build()).results() for build in builders
     )
-    talk = Talk().hello()
-    exchange(talk, 30, 0)
-    assert reasons(compared(talk).results(), "tshark") == set()
+    assert unexplained(beyond_frame, "tshark") == []
+    assert {"length_beyond_frame", "beyond_frame"} <= reasons(beyond_frame, "tshark")
+    assert not {"length_beyond_frame", "beyond_frame"} & reasons(whole, "tshark")
+    assert "fragment" in reasons(fragments, "tshark")
+    assert unexplained(reset, "tshark") == []
+    assert {"length_after_reset", "length_of_reset", "length_of_probe"} <= reasons(reset, "tshark")
+    assert reasons(nothing, "tshark") == set()
 
 
 def tunnelled(talk: Talk) -> None:

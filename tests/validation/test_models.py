@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.validation.chatter import chatter
+from tests.validation.conftest import Frames
 from tests.validation.talk import Talk
 from validation import (
     arrivals,
@@ -24,9 +26,15 @@ from validation.records import contents, records
 SEEDS = range(1, 9)
 
 
+@pytest.fixture(scope="module")
+def together(frames: Frames) -> None:
+    """Asks tshark once for all of them."""
+    frames.ask(partial(chatter, seed, second_handshakes=True) for seed in SEEDS)
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_models_of_the_tools_agree_with_the_tools(
-    seed: int, compared: Callable[..., Comparison]
+    seed: int, compared: Callable[..., Comparison], together: None
 ) -> None:
     comparison = compared(chatter(seed, second_handshakes=True))
     assert comparison.tools.tcptrace is not None
@@ -67,7 +75,11 @@ def test_trustbed_agrees_with_its_slow_twin(seed: int, tmp_path: Path) -> None:
 
 
 def test_the_same_seed_makes_the_same_capture() -> None:
-    assert chatter(3, 5).records == chatter(3, 5).records != chatter(4, 5).records
+    assert (
+        chatter(3, connections=5).records
+        == chatter(3, connections=5).records
+        != chatter(4, connections=5).records
+    )
 
 
 def test_a_changed_number_is_noticed(tmp_path: Path) -> None:

@@ -8,10 +8,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from tests.validation.conftest import Frames
 from tests.validation.examples import Example, history_of, reasons
 from tests.validation.talk import MSS, Talk
 from validation import round_trips
@@ -283,6 +285,12 @@ EXAMPLES = [
     SampleExample("unordered", swapped, {"swap": True}, {"swap": False}, False, 5, 4, (4, 5)),
 ]
 named = pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.reason)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _together(frames: Frames) -> None:
+    """Asks tshark once for every example."""
+    frames.ask(partial(example.talk, example.holds) for example in EXAMPLES)
 
 
 def case_of(path: Path, example: SampleExample, *, sent: int, ack: int) -> SampleCase:

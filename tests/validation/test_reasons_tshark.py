@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from tests.validation.conftest import Frames
 from tests.validation.examples import Example, history_of, reasons, unexplained
 from tests.validation.talk import DSS, ISN, Talk, sack
 from validation import arrivals, flags, tshark_rules
@@ -428,6 +430,12 @@ EXAMPLES = [
     ),
 ]
 named = pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.reason)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _together(frames: Frames) -> None:
+    """Asks tshark once for every example."""
+    frames.ask(partial(example.talk, example.holds) for example in EXAMPLES)
 
 
 def case_of(path: Path, example: FlagExample, frame: int) -> FlagCase:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
 from tests.campaign.runner.conftest import Leaping, PlayedHosts, PlayedRound, study_of
-from tests.report.campaign_directories import BEGAN, FOUR_DAYS, HOUR, Story, make_campaign
+from tests.report.campaign_directories import BEGAN, FOUR_DAYS, HOUR, PAIRS, Story, make_campaign
 from tests.report.pages import HOSTILE, charts_of, check_definitions, lines_of, text_of
 from trustbed.campaign import SeenRound, timeline
 from trustbed.campaign.judge import judge_round
@@ -264,7 +264,8 @@ def test_the_text_has_the_same_in_short(
 
 def test_a_single_day_allows_no_statement_about_hours(tmp_path: Path) -> None:
     model = read_model(
-        make_campaign(tmp_path / "out", Story(rounds=288, hours=FOUR_DAYS.hours)), timeline=True
+        make_campaign(tmp_path / "out", Story(pairs=PAIRS[:1], rounds=288, hours=FOUR_DAYS.hours)),
+        timeline=True,
     )
     rounds = model.avoid.hours.rounds
     expected = (

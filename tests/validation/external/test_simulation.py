@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
+from ctypes.util import find_library
+from pathlib import Path
+
 import pytest
 
 from trustbed import analyze
 from validation.external import simulated
 from validation.external.answers import POINTS
+from validation.external.ns3 import make
 from validation.external.ns3.make import Maker, MissingError
 
 
 @pytest.fixture(scope="module")
-def maker(tmp_path_factory: pytest.TempPathFactory) -> Maker:
+def maker(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Maker:
+    """Makes transfers anew, with a program that is kept until ns-3 or what compiles it changes."""
     found = Maker(tmp_path_factory.mktemp("ns3"))
+    compiled_by = f"{find_library('ns3-core')} {Path(make.__file__).read_text(encoding='utf-8')}"
+    assert pytestconfig.cache is not None
+    kept = pytestconfig.cache.mkdir(f"ns3-{hashlib.sha256(compiled_by.encode()).hexdigest()[:16]}")
+    (found.directory / "build").symlink_to(kept)
     try:
-        found.program()
+        with (kept / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            found.program()
     except MissingError as error:
         pytest.skip(f"{error}: {error.hint}")
     return found

@@ -42,6 +42,17 @@ def ordered(seed: int) -> tuple[Planned, ...]:
     return tuple(Plan(seed).order())
 
 
+@pytest.fixture(scope="module")
+def doses() -> list[Planned]:
+    """A transfer of every dose, and of every kind of network that it is made in."""
+    return list(
+        {
+            (one.kind, str(one.dose), one.network.discipline, one.network.guest_end): one
+            for one in PLAN.transfers
+        }.values()
+    )
+
+
 def _is_doomed(name: str) -> bool:
     return kinds.TRUST not in kinds.KINDS[name].capture.verdicts
 
@@ -205,8 +216,9 @@ def test_window_limited_networks_cannot_fill_their_path_and_others_leave_slow_st
             assert starting <= STARTING_SHARE * network.seconds
 
 
-def test_a_disturbance_changes_nothing_but_what_it_is() -> None:
-    for one in PLAN.transfers:
+def test_a_disturbance_changes_nothing_but_what_it_is(doses: list[Planned]) -> None:
+    assert {one.kind for one in doses} == {one.kind for one in PLAN.transfers}
+    for one in doses:
         values = one.values(middle=True)
         files = values.pop("files", {})
         assert tomllib.loads(one.scenario(middle=True)) == values
@@ -218,17 +230,14 @@ def test_a_disturbance_changes_nothing_but_what_it_is() -> None:
             assert set(values["hosts"]) == {"client", "server"}
 
 
-def test_scenarios_of_every_dose_can_be_read(tmp_path: Path) -> None:
-    doses = {
-        (one.kind, str(one.dose), one.network.discipline, one.network.guest_end): one
-        for one in PLAN.transfers
-    }
-    for number, one in enumerate(doses.values()):
+def test_scenarios_of_every_dose_can_be_read(tmp_path: Path, doses: list[Planned]) -> None:
+    for number, one in enumerate(doses):
         file = tmp_path / f"{number}.toml"
         for name, content in one.files.items():
             (tmp_path / name).write_text(content, encoding="utf-8")
-        file.write_text(one.scenario(middle=True), encoding="utf-8")
-        assert load(file).text == one.scenario(middle=True)
+        text = one.scenario(middle=True)
+        file.write_text(text, encoding="utf-8")
+        assert load(file).text == text
 
 
 @pytest.mark.parametrize("kind", kinds.KINDS.values(), ids=list(kinds.KINDS))
