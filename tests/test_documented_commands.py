@@ -13,7 +13,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tarfile
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -22,6 +21,7 @@ import pytest
 
 from tests.compare.testbeds import make_testbed
 from tests.report.campaign_directories import HOUR, Story, make_campaign
+from tests.report.run_directories import STUDY, make_run
 from trustbed.cli import arguments, main
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -35,6 +35,11 @@ SHOWN = re.compile(
 STRACE = """\
 1 10:00:00.000001 read(3, "", 5) = 0 <0.000010>
 1 10:00:00.000020 write(1, "x", 1) = 1 <0.000010>
+"""
+GUESTS = f"""
+{STUDY.partition("[background")[0]}
+[factors]
+"hosts.server.guest" = ["none", "e1000", "virtio-net"]
 """
 
 
@@ -63,10 +68,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "captures" / "client.pcap").symlink_to(sender)
     for name in ("metal", "guest", "base", "change"):
         make_testbed(place / f"{name}.run")
-    with tarfile.open(ROOT / "examples" / "notebooks" / "large-objects.tar.xz") as archive:
-        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11.4
-        archive.extractall(place)
-    (place / "large.run").rename(place / "study.run")
+    make_run(place / "study.run", GUESTS)
     for name in ("lab", "cloud"):
         (place / "results" / name).mkdir(parents=True)
         for number in range(3):

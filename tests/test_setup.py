@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import venv
 import zipfile
 from importlib import metadata
 from pathlib import Path
@@ -90,6 +91,10 @@ def wheel(directory: Path, text: str) -> str:
 def test_a_file_that_was_exchanged_is_not_installed(tmp_path: Path) -> None:
     (tmp_path / "tools").mkdir()
     shutil.copy(ROOT / "tools" / "setup.sh", tmp_path / "tools")
+    # An environment like the one that set-up makes, where pip is not installed anew.
+    venv.create(tmp_path / ".venv", with_pip=False, symlinks=True)
+    (packages,) = tmp_path.glob(".venv/lib/python3*/site-packages")
+    (packages / "pip.pth").write_text(f"{metadata.distribution('pip').locate_file('')}\n")
     wanted = wheel(tmp_path, "whose = 'ours'\n")
     requirements = tmp_path / "requirements.txt"
 

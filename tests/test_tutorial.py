@@ -23,11 +23,11 @@ def test_the_outputs_shown_are_what_the_commands_print() -> None:
 
 
 def shorter(scenario: Path) -> None:
-    """Puts one in its stead whose repetitions take two seconds instead of five."""
+    """Puts one in its stead whose repetitions take one second instead of five."""
     text = scenario.read_text(encoding="utf-8")
     assert text.count('duration = "5s"') == 1
     scenario.unlink()
-    scenario.write_text(text.replace('duration = "5s"', 'duration = "2s"'), encoding="utf-8")
+    scenario.write_text(text.replace('duration = "5s"', 'duration = "1s"'), encoding="utf-8")
 
 
 @pytest.mark.timeout(300)

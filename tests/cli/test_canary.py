@@ -1,6 +1,6 @@
 """A canary through every verb: what others named and wrote never commands the terminal.
 
-Every verb runs on a terminal of its own, on files, interfaces, scenarios, models, campaigns and
+Every verb runs on a terminal, on files, interfaces, scenarios, models, campaigns and
 testbeds whose names and texts hold escape sequences. The pages that it writes meet a browser in
 ``tests/report/browser/test_canary.py``.
 """
@@ -8,6 +8,8 @@ testbeds whose names and texts hold escape sequences. The pages that it writes m
 from __future__ import annotations
 
 import contextlib
+import json
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -48,6 +50,16 @@ STRACE = f"""\
 {TEXT}
 101 10:00:00.000040 +++ exited with 0 +++
 """
+EACH = """\
+import json, sys
+from trustbed.__main__ import program
+finders = [*sys.meta_path]
+for words in json.loads(sys.argv[1]):
+    sys.argv[1:] = words
+    print(f"<ended {program()}>", flush=True)
+    sys.meta_path[:] = finders
+"""
+"""Runs several command lines on its terminal, one after the other."""
 
 
 class Place:
@@ -76,13 +88,34 @@ class Place:
             enter=enter,
         )
 
+    def runs_each(self, *commands: Sequence[str | Path]) -> Sequence[Ended]:
+        """Runs trustbed several times there, in one process on one terminal."""
+        lines = json.dumps([[str(word) for word in words] for words in commands])
+        screen = on_terminal(
+            (lines,),
+            cwd=self.directory,
+            environment={"TRUSTBED_RUNTIME": str(self.registry)},
+            program=(sys.executable, "-c", EACH),
+        )
+        *each, rest = re.split(r"<ended (\d+)>\r\n", screen.screen)
+        assert (screen.code, rest, len(each)) == (0, "", 2 * len(commands)), screen.screen
+        return [Ended(int(code), own) for own, code in zip(each[::2], each[1::2], strict=True)]
+
     def shows(self, *words: str | Path, code: int = 0) -> str:
         """The screen of a run that shows a canary and obeys none."""
-        ended = self.runs(*words)
-        assert ended.code == code, ended.screen
-        assert ended.foreign() == []
-        assert "cn" in ended.screen, "the canary came this far"
-        return ended.screen
+        return _shown(self.runs(*words), code)
+
+    def shows_each(self, *commands: Sequence[str | Path]) -> None:
+        """The same of several, in one process."""
+        for ended in self.runs_each(*commands):
+            _shown(ended, 0)
+
+
+def _shown(ended: Ended, code: int) -> str:
+    assert ended.code == code, ended.screen
+    assert ended.foreign() == []
+    assert "cn" in ended.screen, "the canary came this far"
+    return ended.screen
 
 
 @pytest.fixture(scope="module")
@@ -112,17 +145,17 @@ REFUSED: dict[str, tuple[str, ...]] = {
 
 def test_every_verb_refuses_a_canary_without_obeying_it(place: Place) -> None:
     assert REFUSED.keys() == VERBS.keys(), "a new verb has its canary here"
-    for verb, words in REFUSED.items():
-        ended = place.runs(verb, *words)
+    each = place.runs_each(*((verb, *words) for verb, words in REFUSED.items()))
+    for verb, ended in zip(REFUSED, each, strict=True):
         assert ended.code in (1, 2), (verb, ended.screen)
         assert ended.foreign() == [], verb
         assert SHOWN[:8] in ended.screen, (verb, ended.screen)
 
 
-@pytest.mark.parametrize("more", [(), ("--json",), ("--report", "page.html", "--out", "tables")])
 @pytest.mark.parametrize("verb", ["analyze", "burst"])
-def test_a_capture(place: Place, verb: str, more: tuple[str, ...]) -> None:
-    place.shows(verb, place.capture, *more, *(("--force",) if "--out" in more else ()))
+def test_a_capture(place: Place, verb: str) -> None:
+    written = ("--report", "page.html", "--out", "tables", "--force")
+    place.shows_each(*((verb, place.capture, *more) for more in ((), ("--json",), written)))
 
 
 def test_a_capture_is_annotated(place: Place) -> None:
@@ -130,11 +163,14 @@ def test_a_capture_is_annotated(place: Place) -> None:
 
 
 def test_a_capture_is_explained(place: Place) -> None:
-    place.shows("explain", place.capture, f"{TEXT}:1", code=2)
-    ended = place.runs("explain", place.capture, ":5201")
-    assert ended.code == 0, ended.screen
-    assert ended.foreign() == []
-    place.shows("explain", "--json", place.capture, ":5201")
+    unknown, known, as_json = place.runs_each(
+        ("explain", place.capture, f"{TEXT}:1"),
+        ("explain", place.capture, ":5201"),
+        ("explain", "--json", place.capture, ":5201"),
+    )
+    _shown(unknown, 2)
+    assert (known.code, known.foreign()) == (0, []), known.screen
+    _shown(as_json, 0)
 
 
 def test_a_bug_shows_its_traceback_without_obeying_it(place: Place) -> None:
@@ -153,36 +189,45 @@ def test_a_bug_shows_its_traceback_without_obeying_it(place: Place) -> None:
 
 def test_traces(place: Place) -> None:
     table = place.directory / f"{NAME}.parquet"
-    for more in ((), ("--json",)):
-        ended = place.runs("trace", "--import", place.trace, "-o", table, *more)
+    imported = ("trace", "--import", place.trace, "-o", table)
+    *each, traced = place.runs_each(
+        imported, (*imported, "--json"), ("trace", "-o", table, "--", f"/{NAME}")
+    )
+    for ended in each:
         assert ended.code in (0, 1, 3), ended.screen
         assert ended.foreign() == []
-    ended = place.runs("trace", "-o", table, "--", f"/{NAME}")
-    assert ended.foreign() == []
+    assert traced.foreign() == []
 
 
 def test_models(place: Place) -> None:
-    for words in models_of(place.directory):
-        place.shows("model", *words)
+    place.shows_each(*(("model", *words) for words in models_of(place.directory)))
 
 
 def test_a_scenario(place: Place) -> None:
-    for verb, more in (("run", ()), ("run", ("--json",)), ("sensitivity", ())):
-        ended = place.runs(verb, "--dry-run", *more, place.scenario)
+    bad = place.scenario.with_suffix(".bad")
+    bad.write_text(f'"{TOML}" = 1\n', encoding="utf-8")
+    *each, refused = place.runs_each(
+        ("run", "--dry-run", place.scenario),
+        ("run", "--dry-run", "--json", place.scenario),
+        ("sensitivity", "--dry-run", "--backgrounds", "poisson,web", place.scenario),
+        ("run", "--dry-run", bad),
+    )
+    for ended in each:
         assert (ended.code, ended.foreign()) == (0, []), ended.screen
-    place.scenario.with_suffix(".bad").write_text(f'"{TOML}" = 1\n', encoding="utf-8")
-    place.shows("run", "--dry-run", place.scenario.with_suffix(".bad"), code=1)
+    _shown(refused, 1)
 
 
 def test_a_run(place: Place) -> None:
     directory = run_of(place.directory / f"{NAME}.run")
-    place.shows("report", directory)
-    place.shows("report", directory, "--json")
-    place.shows("explain", directory)
     again = run_of(place.directory / f"{NAME}-again.run")
     files = ("-o", "c.html", "--markdown", "c.md", "--junit", "c.xml")
-    place.shows("compare", directory, again, *files)
-    place.shows("compare", directory, again, "--json")
+    place.shows_each(
+        ("report", directory),
+        ("report", directory, "--json"),
+        ("explain", directory),
+        ("compare", directory, again, *files),
+        ("compare", directory, again, "--json"),
+    )
     for file in ("c.md", "c.xml"):
         text = (place.directory / file).read_text(encoding="utf-8")
         assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(text), file
@@ -190,23 +235,34 @@ def test_a_run(place: Place) -> None:
 
 def test_a_campaign(place: Place) -> None:
     directory = campaign_of(place.directory / f"{NAME}.campaign")
-    ended = place.runs("campaign", "status", directory)
-    assert (ended.code, ended.foreign()) == (0, []), ended.screen
-    place.shows("campaign", "status", directory, "--json")
-    place.shows("campaign", "report", directory, "-o", f"{NAME}.html")
-    place.shows("campaign", "report", place.directory / f"{NAME}.campaign.toml", code=1)
-    place.shows("campaign", "init", place.directory / f"{NAME}.starter")
+    status, *shown, refused = place.runs_each(
+        ("campaign", "status", directory),
+        ("campaign", "status", directory, "--json"),
+        ("campaign", "report", directory, "-o", f"{NAME}.html"),
+        ("campaign", "init", place.directory / f"{NAME}.starter"),
+        ("campaign", "report", place.directory / f"{NAME}.campaign.toml"),
+    )
+    assert (status.code, status.foreign()) == (0, []), status.screen
+    for ended in shown:
+        _shown(ended, 0)
+    _shown(refused, 1)
 
 
 def test_a_store(place: Place) -> None:
     store = place.directory / f"{NAME}.store"
-    for more in ((), ("--json",)):
-        ended = place.runs("analyze", place.capture, place.trace, "--store", store, *more)
+    analyze = ("analyze", place.capture, place.trace, "--store", store)
+    lists = (("ls",), ("hosts",), ("causes",), ("papers",), ("ls", "--json"))
+    analyzed, as_json, added, *listed = place.runs_each(
+        analyze,
+        (*analyze, "--json"),
+        ("store", "add", store, run_of(place.directory / "named.run", name=TOML)),
+        *(("store", words[0], store, *words[1:]) for words in lists),
+    )
+    for ended in (analyzed, as_json):
         assert (ended.code, ended.foreign()) == (1, []), ended.screen
         assert SHOWN[:8] in ended.screen
-    place.shows("store", "add", store, run_of(place.directory / "named.run", name=TOML))
-    for words in (("ls",), ("hosts",), ("causes",), ("papers",), ("ls", "--json")):
-        ended = place.runs("store", words[0], store, *words[1:])
+    _shown(added, 0)
+    for words, ended in zip(lists, listed, strict=True):
         assert (ended.code, ended.foreign()) == (0, []), ended.screen
         assert words[0] in ("hosts", "causes") or "]0;cn" in ended.screen, words
 
@@ -215,8 +271,7 @@ def test_what_testbeds_are_for(place: Place, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("TRUSTBED_RUNTIME", str(place.registry))
     entry = registry.reserve(purpose=TEXT, hosts=("near",), switch="net", rootless=True)
     try:
-        place.shows("testbed", "list")
-        place.shows("testbed", "list", "--json")
+        place.shows_each(("testbed", "list"), ("testbed", "list", "--json"))
     finally:
         entry.drop()
 

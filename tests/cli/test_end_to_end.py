@@ -1,4 +1,7 @@
-"""The program as people run it: files and pipes in, exit codes and whole files out."""
+"""The program as people run it: files and pipes in, exit codes and whole files out.
+
+It has a process of its own where streams, signals or rights are concerned.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,17 @@ import struct
 import subprocess
 import sys
 import termios
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.patience import PATIENCE, wait_until
 from trustbed import analyze, join
+from trustbed.cli import main
 
 TRUSTBED = [sys.executable, "-m", "trustbed"]
+Trustbed = Callable[..., subprocess.CompletedProcess[bytes]]
 EMPTY = bytes.fromhex("d4c3b2a1020004000000000000000000ffff000001000000")
 
 
@@ -28,6 +34,18 @@ def trustbed(*words: str | Path, stdin: bytes | None = None) -> subprocess.Compl
     return subprocess.run(
         [*TRUSTBED, *map(str, words)], input=stdin, capture_output=True, check=False
     )
+
+
+@pytest.fixture
+def here(capsysbinary: pytest.CaptureFixture[bytes]) -> Trustbed:
+    """The same in the process of the tests."""
+
+    def call(*words: str | Path) -> subprocess.CompletedProcess[bytes]:
+        given = [str(word) for word in words]
+        code = main(given)
+        return subprocess.CompletedProcess(given, code, *capsysbinary.readouterr())
+
+    return call
 
 
 def complaint(ended: subprocess.CompletedProcess[bytes]) -> tuple[str, str]:
@@ -62,13 +80,13 @@ def test_a_starved_guest_is_discarded(quota: Path) -> None:
     assert "\x1b" not in text
 
 
-def test_a_verdict_made_of_both_ends_is_explained_by_both(recordings: Path) -> None:
+def test_a_verdict_made_of_both_ends_is_explained_by_both(recordings: Path, here: Trustbed) -> None:
     sender, receiver = (
         recordings / "random-loss.sender.pcap.gz",
         recordings / "random-loss.receiver.pcap.gz",
     )
     both = json.loads(
-        trustbed("explain", "--sender", sender, "--receiver", receiver, "12.0", "--json").stdout
+        here("explain", "--sender", sender, "--receiver", receiver, "12.0", "--json").stdout
     )
     expected = (
         analyze(sender, at="sender", host_of=join(sender, receiver).host_of)
@@ -78,12 +96,12 @@ def test_a_verdict_made_of_both_ends_is_explained_by_both(recordings: Path) -> N
     assert both["explanation"] == expected.split("\n")
     assert (
         both["explanation"]
-        != json.loads(trustbed("explain", sender, "12.0", "--json").stdout)["explanation"]
+        != json.loads(here("explain", sender, "12.0", "--json").stdout)["explanation"]
     )
 
 
-def test_standard_input_is_read_like_a_file(quota: Path) -> None:
-    from_file = json.loads(trustbed("analyze", quota, "--json").stdout)
+def test_standard_input_is_read_like_a_file(quota: Path, here: Trustbed) -> None:
+    from_file = json.loads(here("analyze", quota, "--json").stdout)
     from_pipe = json.loads(
         trustbed("analyze", "-", "--json", stdin=gzip.decompress(quota.read_bytes())).stdout
     )
@@ -91,10 +109,12 @@ def test_standard_input_is_read_like_a_file(quota: Path) -> None:
         assert from_pipe[part] == from_file[part]
 
 
-def test_tables_are_the_same_bytes_for_any_number_of_workers(quota: Path, tmp_path: Path) -> None:
+def test_tables_are_the_same_bytes_for_any_number_of_workers(
+    quota: Path, tmp_path: Path, here: Trustbed
+) -> None:
     for workers in ("1", "2", "7"):
         assert (
-            trustbed(
+            here(
                 "analyze",
                 quota,
                 "--workers",
@@ -197,18 +217,20 @@ def test_an_interrupt_ends_it_cleanly(tmp_path: Path) -> None:
         ("text.pcap.gz", gzip.compress(b"no packets here\n", mtime=0)),
     ],
 )
-def test_what_is_no_capture_is_one_clear_error(tmp_path: Path, name: str, content: bytes) -> None:
+def test_what_is_no_capture_is_one_clear_error(
+    tmp_path: Path, name: str, content: bytes, here: Trustbed
+) -> None:
     path = tmp_path / name
     path.write_bytes(content)
-    ended = trustbed("analyze", path)
+    ended = here("analyze", path)
     assert ended.returncode == 1
     error, _ = complaint(ended)
     assert name in error
 
 
-def test_a_missing_file_and_a_directory_are_one_clear_error(tmp_path: Path) -> None:
+def test_a_missing_file_and_a_directory_are_one_clear_error(tmp_path: Path, here: Trustbed) -> None:
     for path in (tmp_path / "nowhere.pcap", tmp_path):
-        ended = trustbed("analyze", path)
+        ended = here("analyze", path)
         assert ended.returncode == 1
         assert path.name in complaint(ended)[0]
 
@@ -229,10 +251,12 @@ def test_a_file_that_may_not_be_read_is_one_clear_error(tmp_path: Path) -> None:
     assert "secret.pcap" in complaint(ended)[0]
 
 
-def test_a_cut_capture_is_analysed_and_the_cut_is_named(quota: Path, tmp_path: Path) -> None:
+def test_a_cut_capture_is_analysed_and_the_cut_is_named(
+    quota: Path, tmp_path: Path, here: Trustbed
+) -> None:
     path = tmp_path / "cut.pcap"
     path.write_bytes(gzip.decompress(quota.read_bytes())[:-7])
-    ended = trustbed("analyze", path, "--json")
+    ended = here("analyze", path, "--json")
     assert ended.returncode == 0
     document = json.loads(ended.stdout)
     (problem,) = document["capture"]["problems"]
@@ -243,19 +267,19 @@ def test_a_cut_capture_is_analysed_and_the_cut_is_named(quota: Path, tmp_path: P
         for finding in document["findings"]
     )
 
-    strict = trustbed("analyze", path, "--strict", "-q")
+    strict = here("analyze", path, "--strict", "-q")
     assert strict.returncode == 1
     assert f"byte {problem['offset']}" in complaint(strict)[0]
 
 
-def test_explain_and_analyze_agree(quota: Path) -> None:
-    ended = trustbed("explain", quota, "12.1")
+def test_explain_and_analyze_agree(quota: Path, here: Trustbed) -> None:
+    ended = here("explain", quota, "12.1")
     assert ended.returncode == 0
     assert "verdict discard" in " ".join(ended.stdout.decode().split())
 
 
-def test_a_report_is_written_whole(quota: Path, tmp_path: Path) -> None:
-    ended = trustbed("analyze", quota, "--report", tmp_path / "report.html", "-q")
+def test_a_report_is_written_whole(quota: Path, tmp_path: Path, here: Trustbed) -> None:
+    ended = here("analyze", quota, "--report", tmp_path / "report.html", "-q")
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert page.rstrip().endswith("</html>")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.report.campaign_directories import Story, make_campaign
-from tests.report.run_directories import make_run
+from tests.report.run_directories import STUDY, make_run
 from trustbed.cli import main
 
 
@@ -41,12 +41,12 @@ def test_json_is_the_model(study: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.parametrize("level", ["review", "discard"])
-def test_what_must_be_discarded_can_fail_a_build(study: Path, level: str) -> None:
-    assert main(["report", str(study), "--quiet", "--fail-on", level]) == 4
-
-
-def test_quiet_prints_nothing(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["report", str(study), "--quiet"]) == 0
+def test_what_must_be_discarded_can_fail_a_build_and_quiet_prints_nothing(
+    level: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one_cell = STUDY.partition("[background")[0]
+    late = make_run(tmp_path / "late", one_cell, repetitions=1).path
+    assert main(["report", str(late), "--quiet", "--fail-on", level]) == 4
     assert capsys.readouterr() == ("", "")
 
 

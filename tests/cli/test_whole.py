@@ -2,8 +2,9 @@
 
 The tracer of system calls fails one of them: of writes the first, one in the middle and the last,
 of renames the first and the last, of others the last. It kills the program at the last write, and
-at the first and the last rename: no other kill leaves anything else behind. Runs have
-``tests/run/test_directory.py``.
+at the first and the last rename: no other kill leaves anything else behind. That is done to one
+verb of each way of placing output; the others place theirs by the same functions, and are failed at
+the last write and killed at the last rename. Runs have ``tests/run/test_directory.py``.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import trustbed
 from tests.canary_directories import fetch
 from tests.compare.testbeds import Made, make_testbed
 from tests.patience import PATIENCE
-from tests.report.run_directories import make_run
+from tests.report.run_directories import STUDY, make_run
 from tests.traffic.frames import pcap
 from trustbed.report.placing import MANIFEST
 from trustbed.traffic.model import load
@@ -40,25 +41,36 @@ STRACE = """\
 
 @dataclass(frozen=True)
 class Verb:
-    """A command, and the names under which it puts its output."""
+    """A command, and the names under which it puts its output.
+
+    Attributes:
+        every: Whether it suffers every fault, as the one that stands for its way of placing.
+    """
 
     words: tuple[str, ...]
     outputs: tuple[str, ...]
+    every: bool = False
 
 
 VERBS = {
     "analyze": Verb(
-        ("analyze", "a.pcap", "--report", "page.html", "--out", "tables", "--junit", "j.xml"),
-        ("page.html", "tables", "j.xml"),
+        ("analyze", "a.pcap", "--out", "tables", "--junit", "j.xml"),
+        ("tables", "j.xml"),
+        every=True,
     ),
     "annotate": Verb(
-        ("analyze", "a.pcap", "--annotate", "a.pcapng", "--wireshark-profile", "profile"),
-        ("a.pcapng",),
+        (
+            *("analyze", "a.pcap", "--report", "page.html"),
+            *("--annotate", "a.pcapng", "--wireshark-profile", "profile"),
+        ),
+        ("page.html", "a.pcapng"),
     ),
     "burst": Verb(("burst", "a.pcap", "--report", "page.html", "--out", "t"), ("page.html", "t")),
-    "model": Verb(("model", "extract", "a.pcap", "-o", "a.model"), ("a.model",)),
+    "model": Verb(("model", "extract", "a.pcap", "-o", "a.model"), ("a.model",), every=True),
     "report": Verb(("report", "study", "-o", "page.html"), ("page.html",)),
-    "trace": Verb(("trace", "--import", "s.txt", "-o", "calls.parquet"), ("calls.parquet",)),
+    "trace": Verb(
+        ("trace", "--import", "s.txt", "-o", "calls.parquet"), ("calls.parquet",), every=True
+    ),
     "compare": Verb(
         ("compare", "one.run", "two.run", "-o", "c.html", "--junit", "j.xml"), ("c.html", "j.xml")
     ),
@@ -70,7 +82,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("whole")
     pcap(directory / "a.pcap", fetch())
     (directory / "s.txt").write_text(STRACE, encoding="utf-8")
-    make_run(directory / "study", repetitions=1)
+    make_run(directory / "study", STUDY.partition("[background")[0], repetitions=1)
     make_testbed(directory / "one.run", Made(), repetitions=2)
     make_testbed(directory / "two.run", Made(slower=1.3), repetitions=2)
     return directory
@@ -126,7 +138,7 @@ def check_order(log: Path) -> None:
     assert "fsync" in after
 
 
-def faults(log: Path) -> Iterator[tuple[str, int, str]]:
+def faults(log: Path, *, every: bool) -> Iterator[tuple[str, int, str]]:
     """Calls that fail or are the last, by their kind and number, and what happens at them."""
     counts = Counter(
         line.split(maxsplit=1)[1].partition("(")[0]
@@ -134,6 +146,10 @@ def faults(log: Path) -> Iterator[tuple[str, int, str]]:
     )
     assert counts["write"], "output is written"
     assert counts["rename"], "output gets its name by a rename"
+    if not every:
+        yield "write", counts["write"], "error=ENOSPC"
+        yield "rename", counts["rename"], "signal=KILL"
+        return
     for call in CALLS:
         number = counts[call]
         chosen = {"write": {1, (number + 1) // 2, number}, "rename": {1, number}}
@@ -162,7 +178,7 @@ def test_a_name_is_that_of_something_whole(verb: Verb, inputs: Path, tmp_path: P
     for name in verb.outputs:
         check(undisturbed / name)
     check_order(undisturbed / "log")
-    for call, number, fault in faults(undisturbed / "log"):
+    for call, number, fault in faults(undisturbed / "log", every=verb.every):
         directory = place(f"{call}-{number}-{fault}")
         ended = traced(verb, directory, "-e", f"inject={call}:{fault}:when={number}")
         said = f"{call} {number} {fault}: {ended.stderr}"

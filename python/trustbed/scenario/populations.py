@@ -84,17 +84,21 @@ def tables(root: Table) -> dict[str, Table]:
     }
 
 
-@functools.lru_cache(maxsize=8)
+_KEPT = 32
+"""What is kept of each: a study has every member of the suite at every load."""
+
+
+@functools.lru_cache(maxsize=_KEPT)
 def _loaded(path: Path, _modified: int) -> Model:
     return load(path)
 
 
-@functools.lru_cache(maxsize=8)
+@functools.lru_cache(maxsize=_KEPT)
 def _load(path: Path, modified: int) -> Load:
     return load_of(_loaded(path, modified))
 
 
-@functools.lru_cache(maxsize=8)
+@functools.lru_cache(maxsize=_KEPT)
 def _offered(path: Path, modified: int, sessions: float, draw: Draw, hosts: int) -> Offer:
     return offer(_loaded(path, modified), sessions=sessions, draw=draw, most_hosts=hosts)
 
