@@ -54,13 +54,18 @@ def fields(path: Path, *names: str) -> list[list[str]]:
     return [line.split("\t") for line in shown.splitlines()]
 
 
-def commented(path: Path) -> dict[int, list[str]]:
-    """The comments of each packet that has some, as tshark shows them."""
-    return {
-        int(number): shown.split("|")
-        for number, shown in fields(path, "frame.number", "frame.comment")
-        if shown
-    }
+COMMENTS = ("frame.number", "frame.comment")
+
+
+def commented(rows: list[list[str]]) -> dict[int, list[str]]:
+    """The comments of each packet that has some, of rows whose first fields are ``COMMENTS``."""
+    return {int(number): shown.split("|") for number, shown, *_ in rows if shown}
+
+
+def octets(path: Path, to: Path) -> bytes:
+    """Every packet as editcap reads it: its time, its lengths and every byte that was kept."""
+    subprocess.run(["editcap", "-F", "nsecpcap", str(path), str(to)], check=True)
+    return to.read_bytes()[24:]  # after the header, which has the length of the longest packet
 
 
 def ours(shown: dict[int, list[str]], beginning: str) -> dict[int, list[str]]:
@@ -81,13 +86,14 @@ def count(found: dict[int, list[str]]) -> int:
 def test_packets_are_those_of_the_capture(capture: Path, tmp_path: Path) -> None:
     path = tmp_path / "x.pcapng"
     written = analyze(capture).annotate(path)
-    names = ["frame.number", "frame.time_epoch", "frame.len", "frame.cap_len", "frame.encap_type"]
+    names = ["frame.time_epoch", "frame.len", "frame.cap_len", "frame.encap_type"]
     if capture == POLICED:  # the classic format has no interfaces and no flags
         names += ["frame.interface_id", "frame.interface_name", "frame.packet_flags"]
-    assert fields(path, *names) == fields(capture, *names)
-    assert tshark(path, "-x") == tshark(capture, "-x")  # every byte
-    shown = commented(path)
-    assert written.packets == len(fields(capture, "frame.number"))
+    rows, original = fields(path, *COMMENTS, *names), fields(capture, "frame.number", *names)
+    assert [[number, *values] for number, _, *values in rows] == original
+    assert octets(path, tmp_path / "ours.pcap") == octets(capture, tmp_path / "theirs.pcap")
+    shown = commented(rows)
+    assert written.packets == len(original)
     assert written.comments == count(shown) > 50
     assert written.unplaced == 0
     pattern = re.compile(r"trustbed: [^\n]+ \(transfer [\d.]+:\d+ → [\d.]+:\d+\)")
@@ -100,7 +106,7 @@ def test_every_pause_phase_and_repetition_of_the_tables_has_its_comment(tmp_path
         out = tmp_path / f"{place}.pcapng"
         capture = analyze(path, samples=True)
         capture.annotate(out)
-        shown = commented(out)
+        shown = commented(fields(out, *COMMENTS))
         assert (
             count(ours(shown, "sender idle"))
             == pc.sum(capture.transfers["idle_open_window_samples"]).as_py()
@@ -119,14 +125,10 @@ def test_every_pause_phase_and_repetition_of_the_tables_has_its_comment(tmp_path
 def test_a_pause_begins_where_nothing_is_sent_for_so_long(tmp_path: Path) -> None:
     out = tmp_path / "x.pcapng"
     analyze(PAUSES).annotate(out)
-    packets = [
-        (int(number), float(at), port, int(length))
-        for number, at, port, length in fields(
-            out, "frame.number", "frame.time_relative", "tcp.srcport", "tcp.len"
-        )
-    ]
+    rows = fields(out, *COMMENTS, "frame.time_relative", "tcp.srcport", "tcp.len")
+    packets = [(int(number), float(at), port, int(length)) for number, _, at, port, length in rows]
     times = {number: at for number, at, _, _ in packets}
-    pauses = ours(commented(out), "sender idle")
+    pauses = ours(commented(rows), "sender idle")
     assert len(pauses) > 20
     for number, (comment, *_) in pauses.items():
         stated = re.search(r"idle ([\d.]+) (ms|s) .* \(transfer [\d.]+:(\d+) ", comment)
@@ -144,14 +146,13 @@ def test_a_pause_begins_where_nothing_is_sent_for_so_long(tmp_path: Path) -> Non
 def test_what_the_policer_dropped_is_sent_again_later(tmp_path: Path) -> None:
     out = tmp_path / "x.pcapng"
     analyze(POLICED).annotate(out)
+    rows = fields(out, *COMMENTS, "tcp.seq", "tcp.len", "frame.time_relative", "tcp.dstport")
     data = {
         int(number): (int(seq), int(seq) + int(length), float(at))
-        for number, seq, length, at, port in fields(
-            out, "frame.number", "tcp.seq", "tcp.len", "frame.time_relative", "tcp.dstport"
-        )
+        for number, _, seq, length, at, port in rows
         if port == "5001"
     }
-    shown = commented(out)
+    shown = commented(rows)
     drops = ours(shown, "policer drops")
     assert len(drops) > 30
     repeats = {**ours(shown, "fast"), **ours(shown, "retransmission")}
@@ -273,8 +274,8 @@ def test_wireshark_takes_the_profile_and_shows_its_columns(tmp_path: Path) -> No
     analyze(PAUSES).annotate(out)
     wireshark.write(profile)
 
-    def shown() -> tuple[list[str], str]:
-        told, troubles = tshark(out, "-C", "trustbed", "--color", config=tmp_path)
+    def shown(*options: str) -> tuple[list[str], str]:
+        told, troubles = tshark(out, "-C", "trustbed", "--color", *options, config=tmp_path)
         told = re.sub(r"\x1b\[[\d;]*m", "", told)
         return told.splitlines(), "\n".join(
             line for line in troubles.splitlines() if "Running as user" not in line
@@ -282,8 +283,9 @@ def test_wireshark_takes_the_profile_and_shows_its_columns(tmp_path: Path) -> No
 
     lines, troubles = shown()
     assert troubles == ""
-    number, (comment, *_) = next(iter(ours(commented(out), "sender idle").items()))
-    columns = fields(out, "tcp.stream", "tcp.seq", "tcp.len", "tcp.window_size")[number - 1]
+    rows = fields(out, *COMMENTS, "tcp.stream", "tcp.seq", "tcp.len", "tcp.window_size")
+    number, (comment, *_) = next(iter(ours(commented(rows), "sender idle").items()))
+    columns = rows[number - 1][len(COMMENTS) :]
     assert comment in lines[number - 1]
     for value in columns:
         assert re.search(rf"\b{value}\b", lines[number - 1].replace(comment, ""))
@@ -294,15 +296,18 @@ def test_wireshark_takes_the_profile_and_shows_its_columns(tmp_path: Path) -> No
     ):
         right = (profile / name).read_text()
         (profile / name).write_text(right + wrong)
-        assert shown()[1] != "", name
+        assert shown("-c", "1")[1] != "", name
         (profile / name).write_text(right)
-    for line in (profile / "colorfilters").read_text().splitlines():
-        if line.startswith("@"):
-            tshark(out, "-c", "1", "-Y", line.split("@")[2])  # fails for a filter that is none
-    for name in re.findall(
-        r'^"TRUE","[^"]+","([^"]+)"', (profile / "dfilter_buttons").read_text(), re.M
-    ):
-        tshark(out, "-c", "1", "-Y", name.replace("\\x22", '"'))
+    filters = [
+        line.split("@")[2]
+        for line in (profile / "colorfilters").read_text().splitlines()
+        if line.startswith("@")
+    ]
+    buttons = (profile / "dfilter_buttons").read_text()
+    for name in re.findall(r'^"TRUE","[^"]+","([^"]+)"', buttons, re.M):
+        filters.append(name.replace("\\x22", '"'))
+    every = " or ".join(f"({one})" for one in filters)
+    tshark(out, "-c", "1", "-Y", every)  # fails if one of them is no filter
 
 
 def test_a_profile_of_the_users_own_is_kept(tmp_path: Path) -> None:

@@ -13,10 +13,12 @@ import pytest
 import trustbed
 from bench.hostile_captures import ACK, MILLISECOND, PSH, Record, pcap, record, tcp
 
-CONNECTIONS = 100_000
+CONNECTIONS = 50_000
+ENOUGH = 20_000
+"""As many do not keep to the budget either."""
 SEGMENTS = 3
 MEMORY = 16 << 20
-ROOM = 96 << 20
+ROOM = 72 << 20
 """What the address space may grow by once everything is loaded."""
 
 # Analyses a small capture, so that libraries are loaded, then a large one with little room left.
@@ -81,13 +83,15 @@ def test_the_same_does_not_fit_without_the_budget(crowded: Path) -> None:
     assert limited(crowded, 0).returncode != 0
 
 
-def test_evictions_are_counted_in_every_table_and_for_any_number_of_workers(crowded: Path) -> None:
-    one, two = (trustbed.analyze(crowded, memory=MEMORY, workers=workers) for workers in (1, 2))
+def test_evictions_are_counted_in_every_table_and_for_any_number_of_workers(tmp_path: Path) -> None:
+    path = tmp_path / "crowd.pcap"
+    path.write_bytes(pcap(crowd(ENOUGH)))
+    one, two = (trustbed.analyze(path, memory=MEMORY, workers=workers) for workers in (1, 2))
     evicted = one.facts["evicted_connections"]
-    assert evicted == two.facts["evicted_connections"]
+    assert evicted == two.facts["evicted_connections"] > ENOUGH / 2
     assert sum(one.connections["evicted"].to_pylist()) == evicted
     assert one.connections.equals(two.connections)
-    assert sum(one.connections["packets"].to_pylist()) == CONNECTIONS * SEGMENTS
+    assert sum(one.connections["packets"].to_pylist()) == ENOUGH * SEGMENTS
     findings = [(row["code"], row["value"]) for row in one.findings.to_pylist()]
     assert ("evicted_connections", evicted) in findings
 

@@ -6,7 +6,7 @@ import gzip
 import json
 import struct
 import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,8 @@ import pyarrow.parquet
 import pytest
 
 import trustbed
-from tests.patience import PATIENCE
 from tests.pcap_records import records
+from trustbed.cli import main
 from trustbed.report import columns
 from trustbed.report.transfer import contract
 from trustbed.report.transfer import two_point as two_point_text
@@ -75,11 +75,19 @@ def set_back(path: Path, out: Path, seconds: int) -> Path:
     return out
 
 
-def run_trustbed(*words: str) -> subprocess.CompletedProcess[str]:
-    program = str(Path(sys.executable).with_name("trustbed"))
-    return subprocess.run(
-        [program, "analyze", *words], capture_output=True, text=True, timeout=PATIENCE, check=False
-    )
+Trustbed = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def run_trustbed(capsys: pytest.CaptureFixture[str]) -> Trustbed:
+    """``trustbed analyze`` in this process, which has imported all that it needs."""
+
+    def call(*words: str) -> subprocess.CompletedProcess[str]:
+        code = main(["analyze", *words])
+        out, err = capsys.readouterr()
+        return subprocess.CompletedProcess(words, code, out, err)
+
+    return call
 
 
 def test_a_clock_offset_is_reported(tmp_path: Path) -> None:
@@ -245,7 +253,7 @@ def test_another_client_of_the_sender_is_not_reported(tmp_path: Path) -> None:
     )
 
 
-def test_captures_that_were_plainly_swapped_are_refused() -> None:
+def test_captures_that_were_plainly_swapped_are_refused(run_trustbed: Trustbed) -> None:
     sender, receiver = map(str, ends("bandwidth-limited"))
     ended = run_trustbed("--sender", receiver, "--receiver", sender)
     assert (ended.returncode, ended.stdout) == (1, "")
@@ -253,7 +261,9 @@ def test_captures_that_were_plainly_swapped_are_refused() -> None:
     assert "hint: swap --sender and --receiver" in ended.stderr
 
 
-def test_of_two_directions_the_one_that_arrives_is_held_at_review(tmp_path: Path) -> None:
+def test_of_two_directions_the_one_that_arrives_is_held_at_review(
+    tmp_path: Path, run_trustbed: Trustbed
+) -> None:
     """The capture beside the client of an upload and of a download.
 
     Only the former has its sender there.
@@ -284,7 +294,7 @@ def test_of_two_directions_the_one_that_arrives_is_held_at_review(tmp_path: Path
     assert run_trustbed("--sender", str(files[0]), "--receiver", str(files[1])).returncode == 0
 
 
-def test_a_capture_is_not_its_own_other_end(tmp_path: Path) -> None:
+def test_a_capture_is_not_its_own_other_end(tmp_path: Path, run_trustbed: Trustbed) -> None:
     sender, receiver = ends("random-loss")
     copy = tmp_path / "copy.pcap"
     copy.write_bytes(gzip.decompress(sender.read_bytes()))
@@ -309,7 +319,7 @@ def test_captures_of_different_packets_are_refused() -> None:
         trustbed.join("-", ends("random-loss")[1])
 
 
-def test_the_command_judges_the_sender_and_reports_the_receiver() -> None:
+def test_the_command_judges_the_sender_and_reports_the_receiver(run_trustbed: Trustbed) -> None:
     sender, receiver = map(str, ends("random-loss"))
     ended = run_trustbed("--sender", sender, "--receiver", receiver)
     assert (ended.returncode, ended.stderr) == (0, "")
@@ -326,7 +336,7 @@ def test_the_command_judges_the_sender_and_reports_the_receiver() -> None:
     )
 
 
-def test_json_and_tables_carry_it(tmp_path: Path) -> None:
+def test_json_and_tables_carry_it(tmp_path: Path, run_trustbed: Trustbed) -> None:
     sender, receiver = map(str, ends("guest-frozen"))
     ended = run_trustbed(
         "--sender",
@@ -365,13 +375,15 @@ def test_json_and_tables_carry_it(tmp_path: Path) -> None:
         (["--same-clock", "a.pcap"], "two captures"),
     ],
 )
-def test_half_of_a_pair_of_options_is_refused(words: list[str], message: str) -> None:
+def test_half_of_a_pair_of_options_is_refused(
+    words: list[str], message: str, run_trustbed: Trustbed
+) -> None:
     ended = run_trustbed(*words)
     assert ended.returncode == 2
     assert message in ended.stderr
 
 
-def test_a_missing_end_is_named(tmp_path: Path) -> None:
+def test_a_missing_end_is_named(tmp_path: Path, run_trustbed: Trustbed) -> None:
     ended = run_trustbed(
         "--sender", str(ends("random-loss")[0]), "--receiver", str(tmp_path / "gone.pcap")
     )

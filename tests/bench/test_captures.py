@@ -16,7 +16,7 @@ from bench.block import FIRST_NS, RECORD_HEADER, Block, build_block
 from bench.flood import ANSWER_EVERY, parts
 from bench.templates import Template, read_template, read_templates
 
-PACKETS = 30_000
+PACKETS = 10_000
 
 
 @pytest.fixture(scope="module")

@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from bench import controller
-from tests.campaign.runner.conftest import row_of
+from tests.campaign.runner.conftest import judged_here, row_of
 from tests.testbed.simulated import simulated
 from trustbed.campaign import api
 from trustbed.campaign.runner.directory import CampaignDirectory
 from trustbed.scenario import campaign as campaigns
+
+__all__ = ["judged_here"]
 
 ROUNDS = """
 [rounds]
@@ -24,7 +26,9 @@ table = [{ probe = "1KiB", data = "2KiB" }]
 """
 
 
-def test_simulated_hosts_carry_out_rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_simulated_hosts_carry_out_rounds(
+    tmp_path: Path, judged_here: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     rows = {"connections": [row_of(0, role, 1024, 5e5) for role in ("probe", "data")]}

@@ -265,14 +265,17 @@ def test_rotated_files_are_one_capture(
 def test_each_file_on_its_own(
     recordings: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    files = [str(recordings / f"{name}.sender.pcap.gz") for name in ("guest-free", "guest-quota")]
+    files = [
+        str(recordings / f"{name}.sender.pcap.gz")
+        for name in ("application-limited", "guest-quota")
+    ]
     assert main(["burst", *files, "--each", "--json"]) == 0
     first, second = json.loads(capsys.readouterr().out)
-    assert (first["packets"], second["packets"]) == (23803, 9194)
+    assert (first["packets"], second["packets"]) == (3409, 9194)
     page = tmp_path / "page.html"
     assert main(["burst", *files, "--each", "--report", str(page)]) == 0
     assert "guest-quota.sender.pcap.gz" in capsys.readouterr().out
-    assert "guest-free" in page.read_text(encoding="utf-8")
+    assert "application-limited" in page.read_text(encoding="utf-8")
 
 
 def test_only_what_was_asked_for(run: Run, mixed: bytes) -> None:

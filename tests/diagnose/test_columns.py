@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -62,6 +63,7 @@ def cell(field: pa.Field, chance: random.Random) -> Any:  # noqa: ANN401 - of an
     return chance.choice([0, chance.randrange(30), chance.randrange(10**7)])
 
 
+@functools.cache
 def made(rows: int, seed: int) -> pa.RecordBatch:
     chance = random.Random(seed)
     cells = {field.name: [cell(field, chance) for _ in range(rows)] for field in SCHEMA}
@@ -88,7 +90,7 @@ def fields(evidence: Evidence) -> dict[str, Any]:
 def test_evidence_of_columns_is_that_of_each_row(
     workload: Workload, capacity: float | None
 ) -> None:
-    batch = made(300, seed=1)
+    batch = made(200, seed=1)
     part = TransferColumns(batch)
     found = evidence_of(part, workload=workload, capacity_bits_per_second=capacity)
     wanted = [
@@ -114,7 +116,7 @@ def test_judging_columns_is_judging_each_row(workload: Workload, capacity: float
         "equal_timestamp_share": 0.2,
     }
     known = Known(quality=CaptureQuality.of(facts), workload=workload, capacity=capacity)
-    batches, misplaced = [made(400, seed) for seed in (3, 4, 5)], {3, 7, 50}
+    batches, misplaced = [made(200, seed) for seed in (3, 4, 5)], {3, 7, 50}
     parts = [TransferColumns(batch, misplaced) for batch in batches]
     rows = [row for batch in batches for row in plain(batch, sorted(misplaced))]
     wanted = judge(rows, facts, workload=workload, capacity=capacity)
@@ -145,7 +147,7 @@ def test_judging_asks_a_row_for_no_other_columns() -> None:
             asked.add(name)
             return super().__getitem__(name)
 
-    rows = [Asked(row) for row in plain(made(400, seed=6)) if not row["too_short"]]
+    rows = [Asked(row) for row in plain(made(200, seed=6)) if not row["too_short"]]
     for row in rows:
         evidence = Evidence.from_transfer(row)
         asked.clear()

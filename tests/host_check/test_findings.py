@@ -10,7 +10,7 @@ import copy
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.host_check.host_facts import GOOD, Facts, changed
@@ -496,6 +496,7 @@ def paths(facts: object, path: tuple[str | int, ...] = ()) -> list[tuple[str | i
     ]
 
 
+@settings(max_examples=50)
 @given(st.lists(st.tuples(st.sampled_from(paths(GOOD)), ANYTHING), min_size=1, max_size=4))
 def test_the_checks_accept_any_report_of_an_agent(
     changes: list[tuple[tuple[str | int, ...], object]],

@@ -69,7 +69,7 @@ def test_hosts_that_stall_are_found_though_their_transfers_are_in_several_parts(
 ) -> None:
     file = tmp_path / "stalls.pcap"
     file.write_bytes(four_at_once_with_a_silence(ROOT / "recordings" / f"{FROZEN}.pcap.gz"))
-    alone = assert_same([file], [2, 64], tmp_path)
+    alone = assert_same([file], [2, 16], tmp_path)
     overlaps, gaps = (alone.transfers.column(c) for c in ("host_overlap", "stall_gaps_ns"))
     assert len(overlaps) - overlaps.null_count >= 4
     assert pa.compute.sum(pa.compute.list_value_length(gaps)).as_py() >= 4
@@ -98,7 +98,7 @@ def test_connections_are_evicted_where_one_process_evicts_them(tmp_path: Path) -
 
 
 def test_recordings_as_one_rotated_capture(tmp_path: Path) -> None:
-    files = sorted((ROOT / "recordings").glob("*.sender.pcap.gz"))
+    files = sorted((ROOT / "recordings").glob("*.sender.pcap.gz"))[::2]
     alone = assert_same(files, [2, 7], tmp_path)
     assert alone.summary["judged"] >= len(files)
 
@@ -119,7 +119,7 @@ packets = st.lists(
 FORMS = ("pcap", "pcapng", "gzip", "rotated", "damaged")
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(packets, st.sampled_from(FORMS), st.integers(2, 66), st.integers(0, 2**32))
 def test_random_captures(
     tmp_path_factory: pytest.TempPathFactory,

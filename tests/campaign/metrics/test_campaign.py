@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,20 +15,31 @@ import pytest
 
 from tests.campaign.metrics.conftest import PlayedPrometheus
 from tests.campaign.metrics.test_cloudwatch import MACHINE, NAMES, put
-from tests.campaign.runner.conftest import Leaping, PlayedHosts, PlayedRound, cache, study_of
+from tests.campaign.runner.conftest import (
+    Leaping,
+    PlayedHosts,
+    PlayedRound,
+    cache,
+    judged_here,
+    study_of,
+)
+from tests.patience import wait_until
+from trustbed.agent.client import Agent
 from trustbed.campaign.api import measure
 from trustbed.campaign.judge import judge_round
 from trustbed.campaign.metrics import campaign_resources, round_resources, write_resources
 from trustbed.campaign.metrics.table import METRICS, MINUTE, RESOURCES
 from trustbed.campaign.results import read_model
 from trustbed.campaign.runner import CampaignDirectory
+from trustbed.campaign.runner.round import RoundCarrier
 from trustbed.report.placing import OutputError
 from trustbed.run.owned_directory import RunDirectoryError
 from trustbed.scenario.campaign import CampaignFile
 
-__all__ = ["cache"]
+__all__ = ["cache", "judged_here"]
 
 SECOND = 1_000_000_000
+SLOW_SECONDS = 4.0
 
 
 def of_source(
@@ -72,11 +85,27 @@ def study(round_directory: Path, prometheus: str, amazon: str) -> CampaignFile:
         count=1,
         period='"60s"',
         pairs_at_once=1,
-        # Some seconds on any machine, so that there are samples.
-        table='[{ probe = "16KiB", data = "2GiB" }]',
+        table='[{ probe = "16KiB", data = "32MiB" }]',
         windows='{ probe = "16KiB", data = "4KiB" }',
         time_limit='"50s"',
     )
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sender of a round stands still for some seconds, so that there are samples."""
+    report = RoundCarrier._report
+
+    def late(carrier: RoundCarrier, agent: Agent, seconds: float) -> Any:  # noqa: ANN401 - as the original
+        if agent.name.startswith("pairs"):
+            os.kill(agent.pid, signal.SIGSTOP)
+            began = time.monotonic()
+            wait_until(lambda: time.monotonic() > began + SLOW_SECONDS, "samples")
+            os.kill(agent.pid, signal.SIGCONT)
+            monkeypatch.setattr(RoundCarrier, "_report", report)
+        return report(carrier, agent, seconds)
+
+    monkeypatch.setattr(RoundCarrier, "_report", late)
 
 
 def planned(campaign: CampaignFile) -> Sequence[str]:
@@ -89,6 +118,8 @@ def planned(campaign: CampaignFile) -> Sequence[str]:
 def test_the_metrics_of_hosts_and_other_sources_are_one_table(
     tmp_path: Path,
     cache: Path,
+    slow: None,
+    judged_here: None,
     prometheus: PlayedPrometheus,
     amazon: str,
     capfd: pytest.CaptureFixture[str],

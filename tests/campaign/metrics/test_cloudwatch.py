@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import importlib.util
 import socket
 from pathlib import Path
@@ -25,13 +26,18 @@ MACHINE = "i-0123456789abcdef0"
 NAMES = ("CPUUtilization", "NetworkIn", "NetworkOut", "NetworkPacketsIn", "NetworkPacketsOut")
 
 
+@functools.cache
+def client_of(url: str) -> Any:  # noqa: ANN401 - Amazon's library makes them at run time
+    """A client of the server, which takes longer to make than all that it sends."""
+    return boto3.client("cloudwatch", endpoint_url=url, region_name="eu-west-1")
+
+
 def put(url: str, name: str, at: int, value: float, instance: str = MACHINE) -> None:
     """Stores a value of the hypervisor."""
-    client: Any = boto3.client("cloudwatch", endpoint_url=url, region_name="eu-west-1")
     moment = datetime.datetime.fromtimestamp(at, datetime.UTC)
     dimensions = [{"Name": "InstanceId", "Value": instance}]
     data = [{"MetricName": name, "Dimensions": dimensions, "Timestamp": moment, "Value": value}]
-    client.put_metric_data(Namespace="AWS/EC2", MetricData=data)
+    client_of(url).put_metric_data(Namespace="AWS/EC2", MetricData=data)
 
 
 def query(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,8 +16,10 @@ import pytest
 
 from tests.patience import wait_until
 from trustbed.campaign import Round, records
-from trustbed.campaign.records import RoundRecord
+from trustbed.campaign.judge import judge_round
+from trustbed.campaign.records import JudgedRound, RoundRecord
 from trustbed.campaign.runner import Runner
+from trustbed.campaign.runner.directory import RoundDirectory
 from trustbed.campaign.runner.round import CancelledRoundError
 from trustbed.errors import TestbedError
 from trustbed.scenario import campaign as campaigns
@@ -195,6 +198,20 @@ def row_of(pair: int, role: str, size: int, rate: float, **more: object) -> dict
         "failed": False,
         **more,
     }
+
+
+@contextlib.contextmanager
+def _judging_here() -> Iterator[Callable[[RoundDirectory], JudgedRound]]:
+    yield lambda one: judge_round(one, one.record())
+
+
+@pytest.fixture
+def judged_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounds are judged by this process, which has loaded all that it needs.
+
+    Others are judged in processes of their own, as :mod:`test_judging_process` has it.
+    """
+    monkeypatch.setattr("trustbed.campaign.api.JudgingProcesses", _judging_here)
 
 
 @pytest.fixture

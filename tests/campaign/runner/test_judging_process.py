@@ -27,14 +27,7 @@ def complete(tmp_path: Path) -> RoundDirectory:
     return one
 
 
-def test_the_judgement_is_that_of_this_process(complete: RoundDirectory) -> None:
-    with JudgingProcesses() as judge:
-        assert judge(complete) == judge_round(complete, complete.record())
-
-
-def test_a_process_that_is_killed_costs_one_judgement(
-    complete: RoundDirectory,
-) -> None:
+def test_a_process_that_is_killed_costs_one_judgement(complete: RoundDirectory) -> None:
     with JudgingProcesses() as judge:
         judged = judge(complete)
         judge._idle.queue[0]._process.kill()
@@ -43,11 +36,11 @@ def test_a_process_that_is_killed_costs_one_judgement(
         assert judge(complete) == judged
 
 
-def test_a_round_that_cannot_be_read_is_refused_and_the_process_goes_on(
+def test_a_process_judges_as_this_one_refuses_what_it_cannot_read_and_goes_on(
     complete: RoundDirectory,
 ) -> None:
     with JudgingProcesses() as judge:
-        judge(complete)
+        assert judge(complete) == judge_round(complete, complete.record())
         (process,) = judge._idle.queue
         (complete.path / "round.json").write_text("{")
         with pytest.raises(JudgingError, match="cannot be read"):

@@ -91,7 +91,7 @@ def test_a_round_between_this_machine_and_itself_is_complete(tmp_path: Path, cac
 
 
 def test_a_host_that_dies_in_a_round_costs_that_round_and_comes_back(
-    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, cache: Path, judged_here: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is killed with its transport in the middle of its first round.
 
@@ -155,7 +155,9 @@ def test_a_host_that_dies_in_a_round_costs_that_round_and_comes_back(
     )
 
 
-def test_connections_to_an_unreachable_port_fail(tmp_path: Path, cache: Path) -> None:
+def test_connections_to_an_unreachable_port_fail(
+    tmp_path: Path, cache: Path, judged_here: None
+) -> None:
     """The receiver listens where it is measured.
 
     This machine has no such address, which is the round's failure and no traceback.
@@ -168,7 +170,9 @@ def test_connections_to_an_unreachable_port_fail(tmp_path: Path, cache: Path) ->
 
 
 @pytest.mark.quiet
-def test_over_ssh_the_results_are_the_same(tmp_path: Path, home: Path, serves: Serves) -> None:
+def test_over_ssh_the_results_are_the_same(
+    tmp_path: Path, home: Path, serves: Serves, judged_here: None
+) -> None:
     server = serves()
     near = '[hosts.a]\nlocal = true\nmeasure = "127.0.0.1"\n'
     hosts = (

@@ -440,10 +440,10 @@ def test_an_unexpected_error_in_a_round_fails_only_that_round(tmp_path: Path) ->
     assert record.error.message == "KeyError: 'start_ns'"
 
 
-def test_a_day_of_five_pairs_needs_little_memory_and_grows_evenly(tmp_path: Path) -> None:
-    """A day of rounds of 300 s, 288 of each pair."""
+def test_hours_of_five_pairs_need_little_memory_and_grow_evenly(tmp_path: Path) -> None:
+    """Four hours of rounds of 300 s, 48 of each pair, of which the first hour fills memory."""
     study = study_of(
-        tmp_path, "a-b", "c-d", "e-f", "g-h", "i-j", count=288, period='"300s"', pings=0
+        tmp_path, "a-b", "c-d", "e-f", "g-h", "i-j", count=48, period='"300s"', pings=0
     )
     code = """
         import json, os, re, sys
@@ -454,9 +454,15 @@ def test_a_day_of_five_pairs_needs_little_memory_and_grows_evenly(tmp_path: Path
         from trustbed.campaign.runner import RoundListener
         from trustbed.scenario import campaign
 
+        # Of this program, not of its parent.
+        def held(what):
+            status = Path("/proc/self/status").read_text()
+            return int(re.search(rf"{what}:\\s+(\\d+)", status)[1])
+
         class Measures(RoundListener):
-            def __init__(self): self.sizes = []
+            def __init__(self): self.sizes, self.held = [], []
             def on_judged(self, pair, number, judged):
+                self.held.append(held("VmRSS"))
                 round_directory = Path(sys.argv[2]) / "rounds" / pair / f"{number:06}"
                 self.sizes.append(sum(file.stat().st_size for file in round_directory.iterdir()))
 
@@ -466,9 +472,7 @@ def test_a_day_of_five_pairs_needs_little_memory_and_grows_evenly(tmp_path: Path
         run(study, Path(sys.argv[2]), listener=events, runner=Leaping)
         model = read_model(sys.argv[2])
         rounds = sum(pair.rounds.get("complete", 0) for pair in model.pairs)
-        # Of this program, not of its parent.
-        most = re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())
-        print(json.dumps([events.sizes, rounds, int(most[1])]))
+        print(json.dumps([events.sizes, rounds, events.held, held("VmHWM")]))
     """
     words = [sys.executable, "-c", textwrap.dedent(code), str(study.file), str(tmp_path / "out")]
     ended = subprocess.run(
@@ -479,7 +483,8 @@ def test_a_day_of_five_pairs_needs_little_memory_and_grows_evenly(tmp_path: Path
         text=True,
         cwd=Path(__file__).parents[3],
     )
-    sizes, rounds, kilobytes = json.loads(ended.stdout.splitlines()[-1])
-    assert len(sizes) == rounds == 5 * 288
-    assert kilobytes < 300_000
+    sizes, rounds, held, most = json.loads(ended.stdout.splitlines()[-1])
+    assert len(sizes) == rounds == 5 * 48
+    assert most < 300_000
+    assert held[-1] - held[5 * 12] < 4_000, "kilobytes do not grow with the rounds"
     assert max(sizes) < 1.2 * min(sizes), "every round takes the same"

@@ -57,7 +57,7 @@ def is_running(pid: int) -> bool:
 
 @pytest.fixture
 def in_the_middle(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, judged_here: None
 ) -> Callable[[Callable[[RoundCarrier, Agent], None]], None]:
     """Does something once, while the sender of a round is stopped amid its transfers."""
     monkeypatch.setattr("trustbed.campaign.runner.runner.RETRY_SECONDS", 0.1)
