@@ -116,7 +116,7 @@ def configuration(
         f"ListenAddress {address}",
         f"HostKey {directory}/host_key",
         f"AuthorizedKeysFile {authorized}",
-        f"SetEnv XDG_CACHE_HOME={directory}/cache",
+        f"SetEnv XDG_CACHE_HOME={directory}/cache HOME={directory}",
         "PidFile none",
         "StrictModes no",
         "UsePAM no",
