@@ -19,7 +19,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Barrier, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -277,11 +277,14 @@ impl Session {
             .map_err(|error| Failure::configuration(format!("configuration: {error}"), hint))?;
         let wake = wake_event()?;
         let (sender, commands) = sync_channel(COMMANDS_WAITING);
+        let begun = Arc::new(Barrier::new(2));
+        let harmless = Arc::clone(&begun);
         thread::Builder::new()
             .name("commands".to_owned())
             .spawn(move || {
                 // It reads, and needs none, whatever the verb still needs.
                 let _ = give_up_capabilities();
+                harmless.wait();
                 lines.listen(&sender, &wake);
             })
             .map_err(|error| {
@@ -290,6 +293,7 @@ impl Session {
                     "raise the limit of processes (ulimit -u)",
                 )
             })?;
+        begun.wait();
         self.commands = Some(commands);
         Ok(found)
     }
