@@ -46,6 +46,7 @@ def test_what_must_be_discarded_can_fail_a_build_and_quiet_prints_nothing(
 ) -> None:
     one_cell = STUDY.partition("[background")[0]
     late = make_run(tmp_path / "late", one_cell, repetitions=1).path
+    assert main(["report", str(late), "--quiet"]) == 0
     assert main(["report", str(late), "--quiet", "--fail-on", level]) == 4
     assert capsys.readouterr() == ("", "")
 

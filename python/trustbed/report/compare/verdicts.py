@@ -131,7 +131,7 @@ def changed_calls(candidate: CandidateResult) -> Iterator[str]:
     Only where the number of calls or reads differs for certain: a name alone is no finding.
     """
     counted_for = {
-        one.key.removesuffix(f".{base(one.key)}") if "." in one.key else "": one.per
+        one.key.rpartition(".")[0]: one.per
         for one in candidate.metrics
         if base(one.key) in ("system_calls", "reads") and one.verdict == "different"
     }
