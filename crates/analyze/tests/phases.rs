@@ -222,10 +222,13 @@ fn waiting_after_the_last_acknowledged_byte_is_no_part_of_the_transfer() {
     let end = paced.now;
     paced.now += 60_000 * MS;
     paced.acknowledged(paced.high, 65_000, true);
+    paced.now += 5 * MS;
+    paced.acknowledged(paced.high + 1, 65_000, false); // its FIN
     paced.sends(50); // a goodbye that a reset answers
     let account = paced.account_until(end);
     assert_eq!(account.times[State::Peer.index()], 0);
     assert_eq!(account.times.iter().sum::<i64>(), 21 * RTT);
+    assert!(account.phases.iter().all(|phase| phase.end <= end), "{:?}", account.phases);
 }
 
 #[test]

@@ -155,7 +155,7 @@ impl Budget {
         let mut pieces = self.pieces.all().peekable();
         while let Some(piece) = pieces.next() {
             judge.repaired_next = pieces.peek().is_some_and(|next| next.losses > 0);
-            if piece.start >= whole.end && piece.is_idle() {
+            if piece.start >= whole.end && (piece.is_idle() || piece.is_empty()) {
                 continue; // what was sent after it, the receiver never acknowledged
             }
             let mut times = judge.states(piece);

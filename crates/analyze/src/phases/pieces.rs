@@ -97,6 +97,11 @@ impl Piece {
         waits.iter().map(|&kind| self.time(kind)).sum::<i64>() == self.end - self.start
     }
 
+    /// Whether nothing was outstanding in it and nothing was acknowledged.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.flight == 0 && self.delivered == 0
+    }
+
     /// Adds to the time of its kind.
     #[inline]
     fn add_time(&mut self, time: i64) {
