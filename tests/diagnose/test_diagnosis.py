@@ -251,11 +251,16 @@ def test_delay_before_the_capture_is_told_apart(healthy: Evidence) -> None:
         budget_words.reasons(
             "window_limited", Case.of(replace(late, departure_lag_seconds=lag), THRESHOLDS)
         )[-1]
-        for lag in (None, 0.001, 0.003)
+        for lag in (None, 0.001, 0.003, 0.005)
     ]
     delay = "no packet lost, delay 4.00 ms above its floor on average"
-    part = ", 3.00 ms of it before the capture"
-    assert said == [f"{delay}{more} (base RTT 20.0 ms)" for more in ("", "", part)]
+    parts = ("", "", ", 3.00 ms of it before the capture", ", all of it before the capture")
+    assert said == [f"{delay}{more} (base RTT 20.0 ms)" for more in parts]
+    # Away from the sender everything that queued is before the capture, and in its round trips.
+    away = replace(late, departure_lag_seconds=0.003, pauses_estimated=True)
+    assert budget_words.reasons("window_limited", Case.of(away, THRESHOLDS))[-1] == (
+        f"{delay} (base RTT 20.0 ms)"
+    )
 
 
 def test_losses_at_a_short_queue_are_told_with_its_delay(healthy: Evidence) -> None:

@@ -170,9 +170,12 @@ def late_half(evidence: Evidence) -> float | None:
 
 
 def lag_share(evidence: Evidence) -> float | None:
-    """Share of the standing queue that lies between the sender's stack and the capture."""
+    """Share of the standing queue that lies between the sender's stack and the capture.
+
+    At most 1: the one is a mean of packets, the other of time.
+    """
     lag, queue = evidence.departure_lag_seconds, evidence.queue_seconds
-    return lag / queue if lag is not None and queue and queue > 0 else None
+    return min(1.0, lag / queue) if lag is not None and queue and queue > 0 else None
 
 
 def interrupted_share(evidence: Evidence) -> float:

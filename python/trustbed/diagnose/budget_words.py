@@ -75,13 +75,10 @@ def _losses_and_delay(case: Case) -> str:
     if evidence.queue_seconds is None:
         return loss
     queue, base = seconds_words(evidence.queue_seconds), seconds_words(evidence.rtt_base_seconds)
-    # Round trips of the capture do not hold what is before it.
-    before = evidence.departure_lag_seconds or 0.0
-    part = (
-        ""
-        if 2 * before < evidence.queue_seconds
-        else f", {seconds_words(before)} of it before the capture"
-    )
+    # Round trips of a capture beside the sender do not hold what is before it.
+    share = 0.0 if evidence.pauses_estimated else budget.lag_share(evidence) or 0.0
+    before = "all" if share == 1.0 else seconds_words(share * evidence.queue_seconds)
+    part = f", {before} of it before the capture" if share >= 0.5 else ""
     return f"{loss}, delay {queue} above its floor on average{part} (base RTT {base})"
 
 
@@ -222,10 +219,11 @@ def _acknowledged_late(evidence: Evidence) -> str:
 
 
 def _at_home(case: Case) -> str:
-    lag, queue = case.evidence.departure_lag_seconds, case.evidence.queue_seconds
+    share, queue = budget.lag_share(case.evidence) or 0.0, case.evidence.queue_seconds or 0.0
+    lag = "all" if share == 1.0 else f"{seconds_words(share * queue)} of"
     return (
-        f"by the sender's own clock {seconds_words(lag)} of {seconds_words(queue)} of queueing "
-        f"lie between its stack and the capture"
+        f"by the sender's own clock {lag} {seconds_words(queue)} of queueing lie between its stack "
+        "and the capture"
     )
 
 
