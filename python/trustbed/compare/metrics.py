@@ -30,9 +30,8 @@ class Metric:
 
 
 _WORK = (
-    "less work done in the same time: a slower virtual device (each packet leaves the guest by an "
-    "exit to the hypervisor), a scheduler that takes the CPU away, a CPU quota, or the cost of "
-    "tracing itself"
+    "one side's slower virtual device (each packet leaves the guest by an exit to the hypervisor), "
+    "a scheduler that takes its CPU away, its CPU quota, or the cost of tracing it"
 )
 _WAITS = (
     "timers that fire late (timer slack, coarse ticks), interrupts that are collected before they "
