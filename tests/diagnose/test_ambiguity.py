@@ -202,7 +202,10 @@ def test_a_rule_whose_packets_leave_two_readings_names_the_other(
 ) -> None:
     changes, other = READ_TWICE[rule]
     assert diagnose(replace(healthy, **changes)).rule == rule
-    (alternative,) = others(healthy, **changes)
+    alternative, *further = others(healthy, **changes)
+    # A guest's virtual NIC may hold what its stack has sent, too.
+    held = ["receiver_stalled"] if rule == "acknowledgements_were_held" else []
+    assert [one.cause for one in further] == held
     assert alternative.cause == other
     assert alternative.hint
     assert alternative.settled_by

@@ -294,7 +294,7 @@ def test_acknowledgements_that_gathered_in_silences_are_told(healthy: Evidence) 
     assert reasons(gathered)[1] == (
         "no packet of the receiver arrived in 9 silences, 50 % of the time in all; 4 times "
         "acknowledgements came together that by its own clock it had sent apart: they were held "
-        "after they had left it"
+        "after they had left its stack"
     )
 
 

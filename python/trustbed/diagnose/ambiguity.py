@@ -104,6 +104,11 @@ _PATH_HELD = Alternative(
     "the CPU share of the host where it was captured, or a capture outside it",
     indeterminate=True,
 )
+_RECEIVER_HELD = Alternative(
+    "receiver_stalled",
+    "a receiver in a guest that stops between its stack and its virtual NIC leaves such groups too",
+    "the CPU share of the receiving host",
+)
 
 BY_RULE: Mapping[str, Alternative] = MappingProxyType(
     {
@@ -214,6 +219,14 @@ BY_RULE: Mapping[str, Alternative] = MappingProxyType(
 )
 """Rules whose packets leave one other reading."""
 
+FURTHER: Mapping[str, Alternative] = MappingProxyType(
+    {
+        "timers_expired_and_acknowledgements_were_held": _RECEIVER_HELD,
+        "acknowledgements_were_held": _RECEIVER_HELD,
+    }
+)
+"""What they leave beside it, less often."""
+
 
 def alternatives_of(rule: Rule, case: Case, flags: tuple[str, ...]) -> tuple[Alternative, ...]:
     """The other readings of this case, given the flags raised and the limits applied.
@@ -222,7 +235,8 @@ def alternatives_of(rule: Rule, case: Case, flags: tuple[str, ...]) -> tuple[Alt
     """
     cause = rule.cause
     if rule.name in BY_RULE:
-        return (_without_the_known(BY_RULE[rule.name], case),)
+        found = (BY_RULE[rule.name], FURTHER.get(rule.name))
+        return tuple(_without_the_known(one, case) for one in found if one is not None)
     if rule.name in SURE:
         return ()
     if cause == "host_scheduling":

@@ -266,7 +266,7 @@ def _host_silent(case: Case) -> str:
         return (
             f"no packet of the receiver arrived in {_silences(evidence)}; "
             f"{count_words(whole(evidence.acks_held), 'time')} acknowledgements came together that "
-            f"by its own clock it had sent apart: they were held after they had left it"
+            f"by its own clock it had sent apart: they were held after they had left its stack"
         )
     if RELEASED_IN_BURSTS.holds(case):
         return f"{_at_home(case)}, and no steady rate drains it"
