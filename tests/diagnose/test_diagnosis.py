@@ -296,6 +296,9 @@ def test_acknowledgements_that_gathered_in_silences_are_told(healthy: Evidence) 
         "acknowledgements came together that by its own clock it had sent apart: they were held "
         "after they had left its stack"
     )
+    # Its own clock says whose silences they were.
+    assert diagnose(replace(gathered, ack_silences_own=4)).rule == "acknowledgements_were_held"
+    assert diagnose(replace(gathered, ack_silences_own=5)).rule == "receiver_fell_silent"
 
 
 def test_a_window_that_overtaken_segments_filled_is_told_so(healthy: Evidence) -> None:

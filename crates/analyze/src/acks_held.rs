@@ -91,6 +91,12 @@ impl AcksHeld {
         }
     }
 
+    /// Nanoseconds per tick of the receiver's clock, where it is fine.
+    #[inline]
+    pub fn tick(&self) -> Option<f64> {
+        self.clock.fine_tick()
+    }
+
     /// Data passed the capture at `now`, `lag` nanoseconds later than the sender's clock says.
     #[inline]
     pub fn on_data(&mut self, now: Ns, lag: i64) {

@@ -37,7 +37,7 @@ mod transfer_row;
 mod window;
 
 pub use achievable::{Path, window_bound};
-pub use ack_silences::{AckSilences, Outstanding};
+pub use ack_silences::{AckSilences, Outstanding, Stamp};
 pub use acks_held::AcksHeld;
 pub use answers::{Answers, Passing};
 pub use bucket::Bucket;

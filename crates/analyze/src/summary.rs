@@ -345,6 +345,7 @@ impl TransferRow {
         self.account = Some(account);
         self.needless = transfer.needless;
         self.ack_silences = (transfer.ack_silences.count, Span(transfer.ack_silences.time));
+        self.ack_silences_own = transfer.ack_silences.own;
         transfer.acks_held.on_end();
         self.acks_held = (transfer.acks_held.count, Span(transfer.acks_held.time));
         self.data_held = transfer.acks_held.data;

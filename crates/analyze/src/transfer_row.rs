@@ -110,6 +110,7 @@ pub struct TransferRow {
     pub app_limited_fraction: Option<f64>,
     pub account: Option<crate::Account>,
     pub ack_silences: (u32, Span),
+    pub ack_silences_own: u32,
     pub acks_held: (u32, Span),
     pub data_held: u32,
     pub needless: (u32, u32),

@@ -169,6 +169,12 @@ def late_half(evidence: Evidence) -> float | None:
     return (median - least - (evidence.departure_lag_seconds or 0.0)) / rtt
 
 
+def were_receivers_own(evidence: Evidence) -> bool:
+    """Whether the receiver itself was silent in most silences, by its own clock."""
+    own, silences = evidence.ack_silences_own, evidence.ack_silences
+    return own is not None and silences is not None and own > silences / 2
+
+
 def lag_share(evidence: Evidence) -> float | None:
     """Share of the standing queue that lies between the sender's stack and the capture.
 

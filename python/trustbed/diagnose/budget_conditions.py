@@ -404,15 +404,18 @@ SILENCES_HELD = Condition(
     "captured on the sending host (its reactions come within {at_home_seconds:g} s): no packet of "
     "the receiver for {wait_cost:.0%} of the time, {pattern_least:g} times or more, each time "
     "longer than a round trip, and acknowledgements that it had sent apart by its own clock came "
-    "together {pattern_least:g} times or more",
+    "together {pattern_least:g} times or more; not where by that clock it sent nothing for as long "
+    "in most of these silences",
     lambda c: (
         _is_at_home(c)
         and _is_receiver_silent(c)
         and at_least(c.evidence.acks_held, c.thresholds.pattern_least)
+        and not budget.were_receivers_own(c.evidence)
     ),
     lambda c: (
         f"{whole(c.evidence.ack_silences)} silences, "
-        f"{percent_words(budget.ack_silence_share(c.evidence))} of the time; held "
+        f"{percent_words(budget.ack_silence_share(c.evidence))} of the time, "
+        f"{whole(c.evidence.ack_silences_own)} of them its own; held "
         f"{whole(c.evidence.acks_held)} times"
     ),
 )

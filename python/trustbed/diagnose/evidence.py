@@ -370,6 +370,9 @@ class Evidence:
         "silences of the receiver after which it acknowledged everything at once", unit="count"
     )
     ack_silences_seconds: float | None = _known("time in them")
+    ack_silences_own: float | None = _known(
+        "those in which it sent nothing for as long, by its own clock", unit="count"
+    )
     acks_held: float | None = _known(
         "times packets of the receiver came together that it had sent apart", unit="count"
     )

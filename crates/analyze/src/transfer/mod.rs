@@ -17,7 +17,7 @@ use crate::window::WindowTime;
 use crate::{
     AckSilences, AcksHeld, Afar, Answers, Arrival, At, Bucket, Budget, Delivery, Departure,
     Distribution, Elsewhere, Exchanges, HostClock, Options, Outstanding, PacketPairs, Passing,
-    Policing, Profile, Recent, Rto, SenderView, Sending, Sent, Step, Window,
+    Policing, Profile, Recent, Rto, SenderView, Sending, Sent, Stamp, Step, Window,
 };
 
 /// A delayed acknowledgement may be in a sample this much above the smallest one (RFC 1122 allows
@@ -488,7 +488,8 @@ impl Transfer {
         let base = self.rtt.min().or(self.far.as_ref().map(|_| 0)).map(|here| here + there);
         // Who misses data misses acknowledgements, too.
         let missed = stream.was_missed(outstanding.before, ack.una);
-        self.ack_silences.on_ack(ack.now, &outstanding, base, in_recovery || missed);
+        let stamp = ack.tsval.map(|tsval| Stamp { tsval, tick: self.acks_held.tick() });
+        self.ack_silences.on_ack(ack.now, &outstanding, base, in_recovery || missed, stamp);
         let idle = ack.advanced == 0 && stream.una >= stream.snd_max;
         if let Some(pairs) = &mut self.packet_pairs {
             pairs.on_ack(ack, mss, self.headers);

@@ -147,6 +147,13 @@ fn clues() -> Vec<Column<Row>> {
             r.account.as_ref().map(|_| r.ack_silences.1.0)
         }),
         Column::count(
+            "ack_silences_own",
+            "count",
+            "of these silences, those in which the receiver sent nothing for as long, by its own \
+             clock (timestamp option)",
+            |r| r.account.as_ref().map(|_| r.ack_silences_own.into()),
+        ),
+        Column::count(
             "acks_held",
             "count",
             "times packets of the receiver came together that it had sent 5 ms or more apart",
