@@ -6,8 +6,9 @@
 //! silences outside loss recovery count, in which the capture missed none of the data, with at
 //! least four segments outstanding, since fewer may wait for a timer (RFC 1122).
 //!
-//! Where the receiver stamps its packets, its own clock tells whether it sent nothing for as long, or
-//! what ended the silence was held on its way.
+//! Where the receiver stamps its packets, its own clock tells whether it sent nothing for as long,
+//! or what ended the silence was held on its way. It may have sent nothing because data that the
+//! capture had seen reached it late, as those of a guest that stops do.
 //!
 //! Bias: silences shorter than a quarter above the base round trip behind the capture, and 10 ms,
 //! are not seen. A link that pauses and keeps its packets looks the same where it is fast.
@@ -126,7 +127,7 @@ impl AckSilences {
     }
 }
 
-/// How much longer a packet took than the one before it, by the receiver's clock.
+/// Nanoseconds that a packet took longer than the one before it, by the receiver's clock.
 fn held(now: Ns, stamp: Stamp, (tsval, then): (u32, Ns)) -> Option<f64> {
     let ticks = stamp.tsval.wrapping_sub(tsval).cast_signed();
     stamp.tick.map(|tick| (now - then).as_f64() - f64::from(ticks) * tick)

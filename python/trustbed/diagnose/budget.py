@@ -170,7 +170,7 @@ def late_half(evidence: Evidence) -> float | None:
 
 
 def were_receivers_own(evidence: Evidence) -> bool:
-    """Whether the receiver itself was silent in most silences, by its own clock."""
+    """Whether the receiver sent nothing for as long in most silences, by its own clock."""
     own, silences = evidence.ack_silences_own, evidence.ack_silences
     return own is not None and silences is not None and own > silences / 2
 
