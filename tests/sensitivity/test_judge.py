@@ -47,6 +47,46 @@ def test_an_application_that_reacts_to_nothing_is_told_so() -> None:
     assert answers.kind(found).answer == "neither"
 
 
+def test_backgrounds_that_are_uncertain_one_by_one_may_be_certain_together() -> None:
+    names = [f"bursts {number}" for number in range(8)]
+    found = [seen("quiet", 0.0, 1.0, noise=0.002), seen("steady", 0.6, 1.0, noise=0.002)]
+    for number, name in enumerate(names):
+        one = seen(name, 0.6, 1.0)
+        # Each is 35 % slower in the mean of its rounds, and swings by more than that.
+        swings = [0.6, -0.5, 0.3, -0.4]
+        for round_ in one.logs:
+            one.logs[round_] += 0.3 + swings[(round_ + number) % 4] * (1 + number / 8)
+        found.append(one)
+    matters, kind = answers.matters(found), answers.kind(found)
+    assert matters.answer == "yes"
+    assert "in the mean those at 60 % make it 1.3" in matters.sentence
+    assert "certain of no single one" in matters.sentence
+    assert kind.answer == "burstiness"
+    assert "all those at 60 % in the mean 1.3" in kind.sentence
+    # Half of them, in another round each, are no mean of the round.
+    for number, one in enumerate(found[2:]):
+        one.logs = {number % 4: one.logs[number % 4]}
+    assert effects.together(found) == {}
+
+
+def test_surrogates_may_show_what_the_suite_cannot() -> None:
+    def banded(effect: float) -> list[Seen]:
+        made = []
+        for up in (False, True):
+            one = Seen(Treatment(name="x", keys={}, load=0.5, band=Band(5, 6), amplified=up))
+            chosen = random.Random(up)
+            one.logs = {round_: effect * up + chosen.gauss(0, 0.004) for round_ in range(5)}
+            made.append(one)
+        return made
+
+    said = scales.shown(scales.bands(banded(0.2)), "web 60 %")
+    assert said is not None
+    assert said.answer == "yes"
+    assert "web 60 %, its bursts of 16 to 32 ms amplified" in said.sentence
+    assert scales.shown(scales.bands(banded(0.04)), "web 60 %") is None
+    assert scales.shown((), "web 60 %") is None
+
+
 def test_load_is_told_from_burstiness() -> None:
     load = suite(lambda _name, load: 1 + load, noise=0.004)
     assert answers.matters(load).answer == "yes"
@@ -233,3 +273,17 @@ def test_bands_without_effect_are_none_and_noisy_ones_unknown() -> None:
     noisy = scales.bands(bands(0.5))
     assert scales.scales(noisy, "web").answer == "unknown"
     assert scales.scales((), None).answer == "unknown"
+
+
+def test_a_band_with_less_than_half_of_the_effect_is_said_with_its_own() -> None:
+    effects_by_band = {Band(3, 4): 0.10, Band(7, 8): 0.25}
+    made = []
+    for band, effect in effects_by_band.items():
+        for up in (False, True):
+            one = Seen(Treatment(name="x", keys={}, load=0.5, band=band, amplified=up))
+            chosen = random.Random(f"{band} {up}")
+            one.logs = {round_: effect * up + chosen.gauss(0, 0.003) for round_ in range(5)}
+            made.append(one)
+    said = scales.scales(scales.bands(made), "web")
+    assert said.answer == "64 to 128 ms"
+    assert ", at 4 to 8 ms 1.10 times (1.0" in said.sentence

@@ -52,6 +52,8 @@ def concluded(plan: Planned, carried: Carried) -> Sensitivity:
         "direction": answers.direction(found, value.word),
         "way": answers.way(found),
     }
+    if said["matters"].answer == "unknown":
+        said["matters"] = scales.shown(bands, carried.base, value.word) or said["matters"]
     chosen = advice.bracket(found)
     unseen = [one for one in plan.bands if one.first not in {band.first for band in bands}]
     rounds = max((len(one.logs) for one in found), default=0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from trustbed.sensitivity.judge.effects import (
     STEADY,
@@ -12,8 +12,10 @@ from trustbed.sensitivity.judge.effects import (
     quiet_of,
     slowdowns,
     surely,
+    together,
+    together_beyond,
 )
-from trustbed.sensitivity.judge.wording import SLOW, interval
+from trustbed.sensitivity.judge.wording import SLOW, interval, percent
 from trustbed.sensitivity.model import Said
 from trustbed.sensitivity.plan import QUIET
 from trustbed.sensitivity.statistics import Effect, determined
@@ -57,10 +59,23 @@ def matters(seen: Sequence[Seen], word: str = SLOW) -> Said:
             sentence="Background does not matter here: beside all of them the application is "
             f"within 5 % of what it is alone ({worst}).",
         )
+    if (mean := _in_the_mean(together(seen))) is not None:
+        load, slow = mean
+        return Said(
+            answer="yes",
+            sentence=f"Background matters: in the mean those at {percent(load)} make it "
+            f"{interval(slow)} {word} as without. It is certain of no single one: {worst}.",
+        )
     return Said(
         answer="unknown",
         sentence=f"Too uncertain to say whether background matters: {worst}.",
     )
+
+
+def _in_the_mean(found: Mapping[float, Effect]) -> tuple[float, Effect] | None:
+    """The load whose backgrounds together matter, and by how much at least the most."""
+    sure = [(load, one) for load, one in found.items() if one.excludes(NEGLIGIBLE)]
+    return max(sure, key=lambda one: abs(surely(one[1])), default=None)
 
 
 def kind(seen: Sequence[Seen], word: str = SLOW) -> Said:
@@ -87,10 +102,14 @@ def kind(seen: Sequence[Seen], word: str = SLOW) -> Said:
     heavy = max(steady, key=lambda found: found.value)
     most, by = max(more, key=lambda one: abs(surely(one[1])))
     bursts = any(found.excludes(NEGLIGIBLE) for _, found in more)
+    mean = None if bursts else _in_the_mean(together_beyond(seen))
     told = (
         f"constant traffic makes it up to {interval(heavy)} {word} as none; over constant traffic "
         f"of the same rate, {most.treatment.label} makes it {interval(by)} {word}"
     )
+    if mean is not None:
+        bursts, by = True, mean[1]
+        told += f", all those at {percent(mean[0])} in the mean {interval(by)}"
     if bursts and by.value < 0:
         return Said(
             answer="load",

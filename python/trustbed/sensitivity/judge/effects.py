@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from trustbed.sensitivity.cascade import energies
@@ -107,22 +107,67 @@ def _at(curve: Sequence[tuple[float, float]], rate: float) -> float | None:
 
 def beyond(seen: Sequence[Seen]) -> list[Effect | None]:
     """What every treatment costs over constant traffic of the rate that it has, round by round."""
+    compared = max(1, len(seen) - 1)
+    return [effect(list(more.values()), comparisons=compared) for more in _more(seen)]
+
+
+def _more(seen: Sequence[Seen]) -> list[dict[int, float]]:
+    """The same by round; nothing of what is not compared with constant traffic."""
     quiet = quiet_of(seen)
     curve = _smooth(seen, quiet)
-    compared = max(1, len(seen) - 1)
-    found: list[Effect | None] = []
+    found: list[dict[int, float]] = []
     for one in seen:
         if not curve or one.treatment.reverse or one.treatment.name in (STEADY, QUIET):
-            found.append(None)
+            found.append({})
             continue
-        ratios = [
-            one.logs[key] - quiet.logs[key] - expected
-            for key in sorted(one.logs.keys() & quiet.logs.keys())
-            if (rate := one.rates.get(key) or one.carried) is not None
-            if (expected := _at(curve, rate)) is not None
-        ]
-        found.append(effect(ratios, comparisons=compared))
+        found.append(
+            {
+                key: one.logs[key] - quiet.logs[key] - expected
+                for key in sorted(one.logs.keys() & quiet.logs.keys())
+                if (rate := one.rates.get(key) or one.carried) is not None
+                if (expected := _at(curve, rate)) is not None
+            }
+        )
     return found
+
+
+def together(seen: Sequence[Seen]) -> dict[float, Effect]:
+    """What the backgrounds with the data cost in the mean of a round, by their load.
+
+    Beside each of them rounds differ by what its users happened to do; their mean differs less, and
+    is few comparisons.
+    """
+    quiet = quiet_of(seen)
+    return _by_load(
+        [
+            (
+                one.treatment.load,
+                {key: one.logs[key] - log for key, log in quiet.logs.items() if key in one.logs},
+            )
+            for one in seen
+            if one.treatment.name != QUIET and not one.treatment.reverse
+        ]
+    )
+
+
+def together_beyond(seen: Sequence[Seen]) -> dict[float, Effect]:
+    """What they cost in the mean over constant traffic of their rates, by their load."""
+    return _by_load(
+        [(one.treatment.load, more) for one, more in zip(seen, _more(seen), strict=True) if more]
+    )
+
+
+def _by_load(found: Sequence[tuple[float, Mapping[int, float]]]) -> dict[float, Effect]:
+    loads = sorted({load for load, _ in found})
+    effects = {}
+    for load in loads:
+        own = [ratios for other, ratios in found if other == load]
+        keys = sorted({key for ratios in own for key in ratios})
+        rounds = [[ratios[key] for ratios in own if key in ratios] for key in keys]
+        # A mean of a few says more of these than of the round.
+        means = [sum(one) / len(one) for one in rounds if 2 * len(one) > len(own)]
+        effects[load] = effect(means, comparisons=len(loads))
+    return {load: one for load, one in effects.items() if one is not None}
 
 
 def treatments(seen: Sequence[Seen]) -> tuple[TreatmentResult, ...]:

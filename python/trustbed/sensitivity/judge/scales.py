@@ -165,6 +165,10 @@ def scales(found: Sequence[BandResult], base: str | None, word: str = SLOW) -> S
         f"amplified instead of flattened at {span(most.shortest_seconds, most.longest_seconds)}, "
         f"{base} makes it {ratio_interval(most.effect)} {word}"
     )
+    for one in found:
+        if one.matters and 0 < math.log(one.effect.value) / largest < HALF:
+            shorter = span(one.shortest_seconds, one.longest_seconds)
+            told += f", at {shorter} {ratio_interval(one.effect)}"
     if largest < 0:
         told += "; so bursts there help it"
     if first == last:
@@ -176,6 +180,23 @@ def scales(found: Sequence[BandResult], base: str | None, word: str = SLOW) -> S
         answer=f"from {scale(first.shortest_seconds)} on",
         sentence=f"Bursts of {scale(first.shortest_seconds)} to {scale(last.longest_seconds)}, "
         f"most at {span(most.shortest_seconds, most.longest_seconds)}: {told}.",
+    )
+
+
+def shown(found: Sequence[BandResult], base: str | None, word: str = SLOW) -> Said | None:
+    """That background matters, where surrogates show it; ``None`` where they do not."""
+    most = strongest(found)
+    if most is None or base is None:
+        return None
+    ends = [math.log(end) for end in (most.effect.low, most.effect.high) if end is not None]
+    if min(map(abs, ends)) < NEGLIGIBLE:
+        return None
+    bursts = span(most.shortest_seconds, most.longest_seconds)
+    return Said(
+        answer="yes",
+        sentence=f"Background matters: {base}, its bursts of {bursts} amplified instead of "
+        f"flattened, makes it {ratio_interval(most.effect)} {word}. It is certain of no background "
+        "as it is.",
     )
 
 

@@ -10,6 +10,11 @@ from trustbed.sensitivity.words import factor, number
 SLOW = "as slow"
 
 
+def percent(share: float) -> str:
+    """``60 %``, of a load."""
+    return f"{100 * share:.0f} %"
+
+
 def interval(found: Effect) -> str:
     """``1.3 times (1.2 to 1.4)``, from log ratios."""
     value = ratio(found)
