@@ -55,6 +55,39 @@ def test_a_model_holds_no_address_no_payload_and_no_date(learned: Model, tmp_pat
     assert learned.connections["start_ns"].to_pylist() == [0]
 
 
+def test_a_connection_has_its_own_round_trip_and_a_window_that_never_opened(tmp_path: Path) -> None:
+    near, far = handshake(0), handshake(1000, ports=(40_001, 80))
+    # The second one's server is 100 ms farther away, and fills its client's window.
+    far[1:] = [replace(frame, ms=frame.ms + 100) for frame in far[1:]]
+    for frames, ports, count in ((near, (40_000, 80), 10), (far, (40_001, 80), 60)):
+        start = frames[-1].ms
+        for ms, by_server, sequence, acknowledges, payload in [
+            (1.0, False, 1, 1, 100),
+            *((300.0 + number, True, 1 + 1400 * number, 101, 1400) for number in range(count)),
+            (300.5 + count, False, 101, 1 + 1400 * count, 0),
+        ]:
+            frames.append(
+                Frame(
+                    ms=start + ms,
+                    by_server=by_server,
+                    flags=ACK,
+                    sequence=sequence,
+                    acknowledges=acknowledges,
+                    payload=payload,
+                    ports=ports,
+                )
+            )
+    model = extract(pcap(tmp_path / "two.pcap", [*near, *far]), workers=1)
+    rows = model.connections.to_pylist()
+    assert [row["server_round_trip_ns"] for row in rows] == [30_000_000, 130_000_000]
+    assert [row["client_round_trip_ns"] for row in rows] == [4_000_000, 4_000_000]
+    # Ten packets are no windowful: whether the window would have opened is not known.
+    assert [row["client_window_bytes"] for row in rows] == [None, 65_535]
+    assert [row["server_window_bytes"] for row in rows] == [None, None]
+    (server,) = [row for row in model.hosts.to_pylist() if row["side"] == "server"]
+    assert server["latency_ns"] == 40_000_000
+
+
 def test_sides_that_speak_at_once_are_two_streams(tmp_path: Path) -> None:
     frames = handshake(0)
     # Each sends before it has the other's data, twice, with a silence of a second between.

@@ -7,8 +7,10 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
@@ -19,6 +21,8 @@ from trustbed.traffic.profile import read
 
 TRUSTBED = str(Path(sys.executable).with_name("trustbed"))
 MEASURED = ["model", "measure", "small.model", "--duration", "4s", "--keep", "-o", "measured"]
+WINDOW = 3 * 1460
+"""Linux rounds a window without a scale down to whole segments."""
 SCENARIO = """
 duration = "3s"
 warm_up = "500ms"
@@ -48,7 +52,9 @@ pytestmark = [
 
 @pytest.mark.quiet
 def test_what_is_generated_is_what_the_model_says(small: Model, tmp_path: Path) -> None:
-    small.save(tmp_path / "small.model")
+    rows = [{**row, "client_window_bytes": WINDOW} for row in small.connections.to_pylist()]
+    connections = pa.Table.from_pylist(rows, schema=small.connections.schema)
+    replace(small, connections=connections).save(tmp_path / "small.model")
     (tmp_path / "study.toml").write_text(SCENARIO)
     done = subprocess.run(
         [TRUSTBED, "run", "study.toml", "--out", "run", "--no-report"],
@@ -82,6 +88,10 @@ def test_what_is_generated_is_what_the_model_says(small: Model, tmp_path: Path) 
     assert thinks[len(thinks) // 2] == pytest.approx(10.0, rel=0.1)
     clients = [row["latency_ns"] for row in again.hosts.to_pylist() if row["side"] == "client"]
     assert sorted(clients)[len(clients) // 2] == pytest.approx(4e6, rel=0.1)
+    # Linux opens its window, unless it is held to one.
+    assert set(again.connections["client_window_bytes"].to_pylist()) <= {WINDOW, None}
+    assert pc.count(again.connections["client_window_bytes"]).as_py() >= 15
+    assert set(again.connections["server_window_bytes"].to_pylist()) == {None}
 
 
 def test_a_background_is_measured_by_itself(tmp_path: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from trustbed.traffic import Model, ModelError, vary
@@ -69,6 +71,66 @@ def test_hosts_have_their_own_links_and_of_too_many_a_sample_is_taken(small: Mod
     assert (len(few.clients), len(few.servers)) == (3, 3)
     assert max(few.classes[0]["clients"]) <= 2
     assert max(few.classes[0]["servers"]) <= 2
+
+
+def test_a_server_at_several_distances_is_several(small: Model) -> None:
+    rows = small.connections.to_pylist()
+    busiest = max({row["server"] for row in rows}, key=[row["server"] for row in rows].count)
+    own = [number for number, row in enumerate(rows) if row["server"] == busiest]
+    for number in own:
+        # Usually 20 ms; 21 ms is no other place, and 90 ms is one.
+        rows[number]["server_round_trip_ns"] = 90_000_000 if number in own[:2] else 21_000_000
+        rows[number]["client_window_bytes"] = 17_520
+    table = pa.Table.from_pylist(rows, schema=small.connections.schema)
+    varied = dataclasses.replace(small, connections=table)
+    before, found = offer(small, draw="replay"), offer(varied, draw="replay")
+    assert found.servers[:-1] == before.servers
+    assert found.servers[-1].latency_ns == 45_000_000
+    assert found.servers[-1].toward_rate is None
+    placed = [
+        connection
+        for session in found.classes[0]["sessions"]
+        for exchange in session["exchanges"]
+        for connection in exchange["connections"]
+    ]
+    assert [one["server"] for one in placed].count(len(before.servers)) == 2
+    windows = [one["content"]["window_bytes"] for one in placed]
+    assert sorted(windows) == [[0, 0]] * (len(rows) - len(own)) + [[17_520, 0]] * len(own)
+    assert offer(varied.with_steps(*named("HB"))).servers[-1].latency_ns == 1_000_000
+
+
+def test_losses_stay_with_the_connections_that_had_them(small: Model) -> None:
+    rows = small.connections.to_pylist()
+    first = rows[0]["server"]
+    own = [row for row in rows if row["server"] == first]
+    for number, row in enumerate(own):
+        row.update(server_toward_loss=0.0, server_from_loss=0.2 if number < 2 else 0.0)
+    hosts = small.hosts.to_pylist()
+    hosts[first].update(toward_loss=0.0, from_loss=0.4 / len(own))
+    found = offer(
+        dataclasses.replace(
+            small,
+            connections=pa.Table.from_pylist(rows, schema=small.connections.schema),
+            hosts=pa.Table.from_pylist(hosts, schema=small.hosts.schema),
+        )
+    )
+    assert [one.from_loss for one in found.servers] == [0.0] * 4 + [0.2]
+    # Those of one place alone have what their host has, whatever the connections say.
+    mean = offer(dataclasses.replace(small, hosts=pa.Table.from_pylist(hosts, small.hosts.schema)))
+    assert sum(one.from_loss for one in mean.servers) == pytest.approx(0.4 / len(own))
+    assert found.classes[0]["servers"].count(4) == 2
+
+
+def test_a_link_carries_no_less_than_it_was_seen_to_carry(small: Model) -> None:
+    hosts = small.hosts.to_pylist()
+    for row in hosts:
+        # Nothing is learned of the second server: it has one of the others' links.
+        pairs, most = {9: (2e6, 9e6), 11: (8e6, 5e6)}.get(row["host"], (None, None))
+        row.update(toward_bits_per_second=pairs, toward_carried_bits_per_second=most)
+    carried = dataclasses.replace(small, hosts=pa.Table.from_pylist(hosts, small.hosts.schema))
+    rates = [one.toward_rate for one in offer(carried).servers]
+    assert (rates[0], rates[2]) == (9_000_000, 8_000_000)
+    assert {rates[1], rates[3]} <= {9_000_000, 8_000_000}
 
 
 def test_the_variants_of_the_study(small: Model) -> None:

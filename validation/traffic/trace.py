@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import trustbed
 from trustbed.traffic import CLASSES, extract
@@ -22,6 +23,8 @@ from validation.traffic.compare import LEAST, Line
 from validation.traffic.generated import WARM_UP_SECONDS, Generated, generated
 
 LEFT_OUT_SECONDS = 60.0
+_ORIGIN = 1 << 20
+"""The model's time 0 in both captures, in seconds: there blocks of all octaves begin."""
 _QUANTILES = (0.25, 0.5, 0.75)
 
 
@@ -39,19 +42,20 @@ def run(trace: Path, directory: Path, *, draw: str) -> tuple[list[Line], list[Li
     seconds = model.header.duration_ns / 1e9
     made = generated(model, directory, seconds=seconds, draw=draw)
     left_out = LEFT_OUT_SECONDS if seconds > 2 * LEFT_OUT_SECONDS else 0.0
+    # In the order of the trace the model's time begins with the traffic; else with the measurement.
+    later = 0.0 if draw == "replay" else WARM_UP_SECONDS
     before = _cut(trace, directory / "trace.pcapng", left_out, seconds)
-    after = _cut(
-        made.capture,
-        directory / "generated.pcapng",
-        left_out + WARM_UP_SECONDS,
-        seconds + WARM_UP_SECONDS,
-    )
+    after = _cut(made.capture, directory / "generated.pcapng", left_out + later, seconds + later)
     return quantities(before, after), energies(before, after), made
 
 
 def _cut(capture: Path, target: Path, begin: float, end: float) -> Side:
-    """The packets from ``begin`` to ``end`` seconds after the first one."""
-    first = trustbed.burst(capture, only=("windows",), workers=1).model["first_seconds"]
+    """The packets from ``begin`` to ``end`` seconds after the first connection began.
+
+    That moment is the same in both captures, and on the grid of all octaves: a burst that lies in
+    one block of a trace is not compared with one that lies in two.
+    """
+    first = _first_connection(capture)
     when = [
         datetime.datetime.fromtimestamp(first + offset, datetime.UTC).strftime(
             "%Y-%m-%dT%H:%M:%S.%fZ"
@@ -60,8 +64,18 @@ def _cut(capture: Path, target: Path, begin: float, end: float) -> Side:
     ]
     editcap = shutil.which("editcap")
     assert editcap is not None, "make tools installs it"
-    subprocess.run([editcap, "-A", when[0], "-B", when[1], str(capture), str(target)], check=True)
+    shift = f"{_ORIGIN - first:.6f}"
+    words = [editcap, "-A", when[0], "-B", when[1], "-t", shift, str(capture), str(target)]
+    subprocess.run(words, check=True)
     return Side(capture=target, seconds=end - begin)
+
+
+def _first_connection(capture: Path) -> float:
+    """When the first connection with data began, in seconds since the epoch."""
+    table = pa.table(trustbed.analyze(capture).connections)
+    payload = pc.add(table["payload_bytes_initiator"], table["payload_bytes_responder"])
+    begins = table["start_ns"].filter(pc.greater(payload, 0)).cast("int64")
+    return float(pc.min(begins).as_py() / 1e9)
 
 
 def _totals(side: Side) -> dict[str, dict[str, float]]:

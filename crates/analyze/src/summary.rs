@@ -122,6 +122,7 @@ impl TransferRow {
             clock_step: connection.flags.clock_step,
             window_min: (peer.window_min != u32::MAX).then_some(peer.window_min),
             window_max: peer.seen.window.then_some(peer.window_max),
+            window_first: peer.seen.window.then_some(transfer.window.first()),
             refused: transfer.refused,
             delack_suspects: transfer.delack_suspects,
             loss_events: transfer.losses.events,

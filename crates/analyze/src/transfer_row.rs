@@ -46,6 +46,7 @@ pub struct TransferRow {
     pub outstanding_mean: Option<f64>,
     pub window_min: Option<u32>,
     pub window_max: Option<u32>,
+    pub window_first: Option<u32>,
     pub rtt: Times,
     pub rtt_base: Option<f64>,
     pub rtt_mean: Option<f64>,

@@ -9,6 +9,7 @@ use crate::TimeWeighted;
 pub struct WindowTime {
     since: Option<Ns>,
     window: u32,
+    first: u32,
     largest: u32,
     levels: TimeWeighted,
     closed: i64,
@@ -31,7 +32,7 @@ impl WindowTime {
 
     /// The window stood at `window` when the first data was sent.
     pub fn begin(now: Ns, window: u32) -> Self {
-        Self { since: Some(now), window, largest: window, ..Self::default() }
+        Self { since: Some(now), window, first: window, largest: window, ..Self::default() }
     }
 
     /// The receiver advertised `window`. While nothing is outstanding (`idle`) the time is not
@@ -93,6 +94,11 @@ impl WindowTime {
         if 10 * u64::from(window) < 9 * u64::from(self.largest) {
             self.shrunk += time.max(0);
         }
+    }
+
+    /// The window when the first data was sent.
+    pub const fn first(&self) -> u32 {
+        self.first
     }
 
     /// Share of `duration` with at least 0.9 of the largest window.

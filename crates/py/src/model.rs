@@ -12,7 +12,8 @@ use trustbed_record::{
     RecordError, Spool, Table as Columns, model_connections, model_hosts, model_rows, model_units,
 };
 use trustbed_traffic::structural::{
-    Class, Classes, Content, Datagrams, Extraction, Link, Observed, Thresholds, Unit, bursts, pairs,
+    Class, Classes, Content, Datagrams, Extraction, Link, Observed, Thresholds, Unit, bursts,
+    fixed_window, pairs,
 };
 use trustbed_units::{Ns, Span};
 use trustbed_wire::{DecodeOptions, Skip};
@@ -198,9 +199,23 @@ fn observed(ended: &Finished) -> Observed {
         // Without its handshake a side's usual packet is known, not its largest.
         packet_bytes: sides
             .map(|side| side.filter(|_| !row.midstream).map_or(0, |t| t.packet_bytes)),
+        window_bytes: windows(row, sides),
         content: if row.protocol == UDP { datagrams(row) } else { content(row, sides) },
         links: links(row, sides),
     }
+}
+
+/// The fixed windows of both ends: of each, what it offered the data of the other.
+fn windows(row: &ConnectionRow, sides: [Option<&TransferRow>; 2]) -> [u32; 2] {
+    let [client, server] = sides;
+    [server, client].map(|came| {
+        came.filter(|t| !row.midstream && !t.window_estimated)
+            .and_then(|t| {
+                let carried = t.last_new.map_or(0, |(_, bytes)| bytes);
+                fixed_window(t.window_first?, t.window_max?, carried)
+            })
+            .unwrap_or(0)
+    })
 }
 
 fn content(row: &ConnectionRow, sides: [Option<&TransferRow>; 2]) -> Content {
@@ -256,10 +271,18 @@ fn links(row: &ConnectionRow, sides: [Option<&TransferRow>; 2]) -> [Link; 2] {
             round_trip: rtts[side],
             toward: pairs(own, true),
             from: pairs(other, false),
+            carried: own.and_then(|t| t.packet_pairs.as_ref()?.carried.fastest),
             sent: own.map_or([0; 2], |t| [t.segments_wire + lost(t), lost(t)]),
             received: other.map_or([0; 2], |t| {
+                // Of what nobody ever answered it is not known who failed, the link or the host.
+                let vain = t
+                    .exchanges
+                    .iter()
+                    .filter(|unit| unit.acknowledged.is_none())
+                    .map(|unit| u64::from(unit.retransmitted))
+                    .sum::<u64>();
                 let again = u64::from(t.counters.retransmitted - t.counters.spurious);
-                [t.segments_wire, again]
+                [t.segments_wire.saturating_sub(vain), again.saturating_sub(vain)]
             }),
         }
     })

@@ -147,6 +147,44 @@ pub fn model_connections() -> Table<ModelConnectionRow> {
         Column::count("server_packet_bytes", "bytes", "largest IP packet of the server", |r| {
             size(r.connection.packet_bytes[1])
         }),
+        Column::count(
+            "client_window_bytes",
+            "bytes",
+            "window of the client; null where it was no fixed one or no windowful came",
+            |r| size(r.connection.window_bytes[0]),
+        ),
+        Column::count(
+            "server_window_bytes",
+            "bytes",
+            "window of the server; null where it was no fixed one or no windowful came",
+            |r| size(r.connection.window_bytes[1]),
+        ),
+        Column::integer(
+            "client_round_trip_ns",
+            "nanoseconds",
+            "from the link to the client and back, by the handshake; null without one",
+            |r| r.connection.round_trips[0].map(|span| span.0),
+        ),
+        Column::integer(
+            "server_round_trip_ns",
+            "nanoseconds",
+            "from the link to the server and back, by the handshake; null without one",
+            |r| r.connection.round_trips[1].map(|span| span.0),
+        ),
+        Column::float(
+            "server_toward_loss",
+            "ratio",
+            "share of the server's packets (data, opening and closing) lost before the link; null without \
+             data",
+            |r| r.connection.server_losses[0],
+        ),
+        Column::float(
+            "server_from_loss",
+            "ratio",
+            "share of the packets for the server (data, opening and closing) lost behind the link; null \
+             without data",
+            |r| r.connection.server_losses[1],
+        ),
         Column::truth(
             "partial",
             "true if it had begun before the capture or was not over at its end",
@@ -224,6 +262,13 @@ pub fn model_hosts() -> Table<ModelHostRow> {
             "capacity from the link to the host: median over pairs of acknowledgements; null below \
              5 pairs",
             |r| r.link.from(),
+        ),
+        Column::float(
+            "toward_carried_bits_per_second",
+            "bits/second",
+            "largest rate of 16 full packets or more of the host over 10 ms or more: no link's \
+             capacity is below; null without so many",
+            |r| r.link.carried(),
         ),
         Column::float(
             "toward_loss",

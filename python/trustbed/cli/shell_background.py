@@ -20,8 +20,9 @@ from trustbed.scenario.description import direction
 from trustbed.scenario.populations import links, numbered
 from trustbed.testbed import Host, Testbed
 from trustbed.traffic import suite
+from trustbed.traffic.hosts import HostPath
 from trustbed.traffic.model import load
-from trustbed.traffic.offer import HostPath, Load, Offer, load_of, offer
+from trustbed.traffic.offer import Load, Offer, load_of, offer
 
 USERS, SERVERS = "users", "servers"
 ROUTERS = ("left", "right")

@@ -20,8 +20,9 @@ from trustbed.scenario.positions import Keys
 from trustbed.scenario.table import Table
 from trustbed.scenario.topology import Network, access_router
 from trustbed.traffic import suite
+from trustbed.traffic.hosts import HostPath
 from trustbed.traffic.model import Model, ModelError, load
-from trustbed.traffic.offer import DRAWS, Draw, HostPath, Load, Offer, load_of, offer
+from trustbed.traffic.offer import DRAWS, Draw, Load, Offer, load_of, offer
 
 NETWORK = ipaddress.ip_network("10.96.0.0/11")
 """Addresses of the users and servers of models: hosts of scenarios rarely have them."""

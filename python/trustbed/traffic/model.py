@@ -46,6 +46,18 @@ _MOST = {
     f"{_PROFILES}.json": 64 << 20,
 }
 """Bytes of each member, at most: a million connections fit, and memory is not filled by others."""
+_LATER = frozenset(
+    (
+        "client_window_bytes",
+        "server_window_bytes",
+        "client_round_trip_ns",
+        "server_round_trip_ns",
+        "server_toward_loss",
+        "server_from_loss",
+        "toward_carried_bits_per_second",
+    )
+)
+"""Columns that files of before do not have: nothing is known there."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The date of every member: the same model is the same file."""
 _ANEW = "vary a model with trustbed model edit, or write it anew with Model.save"
@@ -288,8 +300,14 @@ def _table(path: Path, header: Header, name: str, part: bytes) -> pa.Table:
             "hand",
             _ANEW,
         )
+    schema = _schemas()[name]
     try:
-        return pq.read_table(io.BytesIO(part)).cast(_schemas()[name])
+        found = pq.read_table(io.BytesIO(part))
+        for place, column in enumerate(schema):
+            if column.name in _LATER and column.name not in found.column_names:
+                nothing = pa.nulls(found.num_rows, column.type)
+                found = found.add_column(place, column, nothing)
+        return found.cast(schema)
     except (pa.ArrowException, ValueError, OSError) as error:
         raise ModelError(f"{path}: the table {name}: {error}", "extract the model again") from None
 

@@ -15,9 +15,10 @@ from typing import Any, Literal, TypeAlias
 
 from trustbed.traffic import rows
 from trustbed.traffic.extraction import OTHER_PORTS
+from trustbed.traffic.hosts import HostPath, Hosts
 from trustbed.traffic.model import SECOND, UDP, ClassRule, Model, ModelError
 from trustbed.traffic.recipe import Variant, variant
-from trustbed.traffic.rows import ConnectionRow, HostRow, Member, Side, UnitRow
+from trustbed.traffic.rows import ConnectionRow, Member, Side, UnitRow
 
 MOST_HOSTS = 1000
 """Hosts of one side that are emulated unless more are asked for; of more, a sample."""
@@ -35,17 +36,6 @@ Draw: TypeAlias = Literal["independent", "connections", "sessions", "replay"]
 Document: TypeAlias = dict[str, Any]
 """What the agent reads of a class, or of a part of one (crates/agent, ``traffic``)."""
 DRAWS: tuple[Draw, ...] = ("independent", "connections", "sessions", "replay")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostPath:
-    """A host's own link, on its side of the target link; ``None``: not limited."""
-
-    latency_ns: int
-    toward_rate: int | None
-    from_rate: int | None
-    toward_loss: float
-    from_loss: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,70 +141,18 @@ def offer(
         ModelError: Nothing is left of it.
     """
     change = variant(model)
-    hosts = _Hosts(model, change, most_hosts, random.Random(seed))
+    classes = rows.members(model)
+    connections = [member.row for members in classes.values() for member in members]
+    hosts = Hosts(model, connections, change, most_hosts, random.Random(seed))
     found = [
         _Class(rule, members, change, hosts, model.header.duration_ns).document(
             scale=change.sessions * sessions, draw=draw
         )
-        for rule, members in rows.members(model).items()
+        for rule, members in classes.items()
     ]
     if not found:
         raise ModelError(f"{model.name}: no class has a connection", "extract the model again")
     return Offer(classes=found, clients=hosts.clients, servers=hosts.servers)
-
-
-class _Hosts:
-    """The hosts of a model, numbered anew by side; of too many, a sample."""
-
-    def __init__(self, model: Model, change: Variant, most: int, draw: random.Random) -> None:
-        self._number: dict[int, int] = {}
-        sides: dict[Side, list[HostPath]] = {}
-        for side in _PARTS:
-            found = rows.hosts(model, side)
-            kept = found if len(found) <= most else draw.sample(found, most)
-            place = {row.host: number for number, row in enumerate(kept)}
-            for row in found:
-                self._number[row.host] = place.get(row.host, row.host % len(kept))
-            sides[side] = [_path(row, found, change, draw) for row in kept]
-        self.clients, self.servers = sides["client"], sides["server"]
-
-    def number(self, host: int) -> int:
-        """The number of a host among those of its side."""
-        return self._number[host]
-
-
-def _path(
-    row: HostRow,
-    others: Sequence[HostRow],
-    change: Variant,
-    draw: random.Random,
-) -> HostPath:
-    def known(value: Callable[[HostRow], float | None]) -> float | None:
-        if (own := value(row)) is not None:
-            return own
-        found = [found for other in others if (found := value(other)) is not None]
-        return draw.choice(found) if found else None
-
-    latency = known(lambda host: host.latency_ns) or 0
-    if change.rtt_ms is not None:
-        # Half of the round trip on each side, and half of that each way.
-        latency = round(change.rtt_ms * 1e6 / 4)
-    else:
-        latency = round(latency * change.rtt)
-    rates = [
-        known(lambda host: host.toward_bits_per_second),
-        known(lambda host: host.from_bits_per_second),
-    ]
-    if change.access_rate is not None:
-        rates = [change.access_rate] * 2
-    toward, back = (None if rate is None else max(1, round(rate)) for rate in rates)
-    return HostPath(
-        latency_ns=latency,
-        toward_rate=toward,
-        from_rate=back,
-        toward_loss=row.toward_loss or 0.0,
-        from_loss=row.from_loss or 0.0,
-    )
 
 
 class _Class:
@@ -225,7 +163,7 @@ class _Class:
         rule: ClassRule,
         members: Sequence[Member],
         change: Variant,
-        hosts: _Hosts,
+        hosts: Hosts,
         duration_ns: int,
     ) -> None:
         self._rule = rule
@@ -250,7 +188,7 @@ class _Class:
         return {
             **self._head(),
             **self._sessions(scale),
-            "servers": [self._hosts.number(row.server) for row in self._rows],
+            "servers": [self._hosts.server(row) for row in self._rows],
             "packet_bytes": [_packets(row) for row in self._rows],
             "pairs": [len(units) for units in pairs],
             "request_bytes": [self._request(unit) for unit in flat],
@@ -282,7 +220,7 @@ class _Class:
         for member in self._members:  # by session, exchange and start
             row = member.row
             session = found.setdefault(
-                row.session, {"client": self._hosts.number(row.client), "exchanges": []}
+                row.session, {"client": self._hosts.client(row), "exchanges": []}
             )
             starts.setdefault(row.session, row.start_ns)
             exchanges = session["exchanges"]
@@ -292,7 +230,7 @@ class _Class:
             exchanges[-1]["connections"].append(
                 {
                     "gap_ns": row.start_gap_ns or 0,
-                    "server": self._hosts.number(row.server),
+                    "server": self._hosts.server(row),
                     "packet_bytes": _packets(row),
                     "content": self._whole(member),
                 }
@@ -305,7 +243,7 @@ class _Class:
             "exchanges": [],
             "connections": [],
             "clients": [],
-            "servers": sorted({self._hosts.number(row.server) for row in self._rows}),
+            "servers": sorted({self._hosts.server(row) for row in self._rows}),
             "sessions": [found[session] for session in order],
             "in_order": in_order,
             "first_session_ns": round(starts[order[0]] / scale) if in_order else 0,
@@ -326,7 +264,7 @@ class _Class:
         exchanges: dict[tuple[int, int], int] = defaultdict(int)
         for row in self._rows:
             starts[row.session] = min(starts.get(row.session, row.start_ns), row.start_ns)
-            clients[row.session] = self._hosts.number(row.client)
+            clients[row.session] = self._hosts.client(row)
             exchanges[row.session, row.exchange] += 1
         gaps = self._gaps(sorted(starts.values()))
         of_session: dict[int, int] = defaultdict(int)
@@ -356,9 +294,11 @@ class _Class:
 
     def _whole(self, member: Member) -> Document:
         """A connection that is drawn whole."""
+        windows = {"window_bytes": _windows(member.row)}
         think = self._change.think
         if member.row.kind == "pairs":
             return {
+                **windows,
                 "pairs": [
                     [
                         self._request(unit),
@@ -367,19 +307,20 @@ class _Class:
                         unit.server_wait_ns or 0,
                     ]
                     for unit in member.units
-                ]
+                ],
             }
         client = [unit for unit in member.units if unit.side == "client"]
         server = [unit for unit in member.units if unit.side == "server"]
         if member.row.kind == "streams":
             return {
+                **windows,
                 "streams": {
                     "client": [
                         [round((unit.client_wait_ns or 0) * think), self._request(unit)]
                         for unit in client
                     ],
                     "server": [[unit.server_wait_ns or 0, self._response(unit)] for unit in server],
-                }
+                },
             }
         return {
             "datagrams": {
@@ -397,6 +338,11 @@ def _datagrams(units: Sequence[UnitRow], size: Callable[[UnitRow], int]) -> list
 def _packets(row: ConnectionRow) -> list[int]:
     """The largest IP packets of a connection's two sides; 0 where there was none."""
     return [row.client_packet_bytes or 0, row.server_packet_bytes or 0]
+
+
+def _windows(row: ConnectionRow) -> list[int]:
+    """The fixed windows of a connection's two ends; 0 where there was none."""
+    return [row.client_window_bytes or 0, row.server_window_bytes or 0]
 
 
 def _scaled(count: int | None, factor: float) -> int:

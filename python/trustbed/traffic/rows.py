@@ -38,6 +38,12 @@ class ConnectionRow(msgspec.Struct, frozen=True, kw_only=True, rename={"class_na
     server_bytes: int
     client_packet_bytes: int | None = None
     server_packet_bytes: int | None = None
+    client_window_bytes: int | None = None
+    server_window_bytes: int | None = None
+    client_round_trip_ns: int | None = None
+    server_round_trip_ns: int | None = None
+    server_toward_loss: float | None = None
+    server_from_loss: float | None = None
     partial: bool = False
     incomplete: bool = False
 
@@ -64,6 +70,7 @@ class HostRow(msgspec.Struct, frozen=True, kw_only=True):
     latency_ns: int | None = None
     toward_bits_per_second: float | None = None
     from_bits_per_second: float | None = None
+    toward_carried_bits_per_second: float | None = None
     toward_loss: float | None = None
     from_loss: float | None = None
     round_trips: int = 0

@@ -371,6 +371,16 @@ pub(crate) fn set_window_clamp(socket: &impl AsFd, bytes: u32) -> io::Result<()>
     set_option(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, clamp)
 }
 
+/// Limits the window of a connection that stands: what `window_clamp_bytes` of [`TcpOptions`] does
+/// before.
+///
+/// # Errors
+/// What the kernel reports.
+pub(crate) fn limit_window(stream: &TcpStream, bytes: u32) -> io::Result<()> {
+    SockRef::from(stream).set_recv_buffer_size(bytes as usize)?;
+    set_window_clamp(stream, bytes)
+}
+
 /// Gives a connection room for the whole of a window (`window_bytes` of [`TcpOptions`]), once data
 /// have come.
 ///

@@ -104,14 +104,13 @@ impl Decks {
         self.sessions.get(whole.session)?.exchanges.get(whole.exchanges)
     }
 
-    /// What is said on the next connection.
-    pub(super) fn content(&mut self, random: &mut ChaCha8Rng) -> Content {
+    /// What is said on the next connection, and the windows of its two ends; 0: no limit.
+    pub(super) fn content(&mut self, random: &mut ChaCha8Rng) -> (Content, [u32; 2]) {
         let count = match self.kinds.draw(random) {
             Some(Kind::Whole(number)) => {
-                return self
-                    .whole
-                    .get(number)
-                    .map_or(Content::Pairs(Vec::new()), ConnectionOffer::content);
+                let nothing = (Content::Pairs(Vec::new()), [0; 2]);
+                let found = self.whole.get(number);
+                return found.map_or(nothing, |one| (one.content(), one.window_bytes));
             }
             Some(Kind::Pairs(count)) => count,
             None => 0,
@@ -126,6 +125,6 @@ impl Decks {
                 server_think: self.server_think.draw(random).map(Span),
             }
         });
-        Content::Pairs(pairs.collect())
+        (Content::Pairs(pairs.collect()), [0; 2])
     }
 }

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use trustbed_units::{Ns, Span};
 
+use super::hosts::share;
 use super::{Content, HostLink, Observed, group};
 
 /// Connections that are kept.
@@ -77,6 +78,12 @@ impl Classes {
     }
 }
 
+/// The share that a connection lost of all packets that are sent again when they are lost: its
+/// data, and one each to open and to close it.
+fn of_all([data, lost]: [u64; 2]) -> Option<f64> {
+    share([data + if data > 0 { 2 } else { 0 }, lost])
+}
+
 /// A host: its address, and whether it is meant as a server.
 type Address = ([u8; 16], bool);
 
@@ -123,6 +130,13 @@ pub struct ExtractedConnection {
     pub incomplete: bool,
     /// As in [`Observed`].
     pub packet_bytes: [u32; 2],
+    /// As in [`Observed`].
+    pub window_bytes: [u32; 2],
+    /// From the link to the client and back, and to the server, by its handshake.
+    pub round_trips: [Option<Span>; 2],
+    /// Shares of the server's packets that were lost before the link and, of those for it, behind
+    /// it; none without any data.
+    pub server_losses: [Option<f64>; 2],
     /// What was said.
     pub content: Content,
 }
@@ -208,6 +222,9 @@ impl Extraction {
                 partial: one.partial,
                 incomplete: one.incomplete,
                 packet_bytes: one.packet_bytes,
+                window_bytes: one.window_bytes,
+                round_trips: [0, 1].map(|side: usize| one.links[side].round_trip),
+                server_losses: [one.links[1].sent, one.links[1].received].map(of_all),
                 content: std::mem::replace(&mut one.content, Content::Pairs(Vec::new())),
             });
             before = Some((place.session, place.exchange, self.kept[at].1.start));
@@ -305,6 +322,7 @@ mod tests {
             partial: false,
             incomplete: false,
             packet_bytes: [552, 1500],
+            window_bytes: [0; 2],
             content: Content::Pairs(vec![Pair { request: 10, response: 20, ..Pair::default() }]),
             links: [Link::default(), Link::default()],
         }

@@ -15,6 +15,7 @@ pub struct HostLink {
     round_trips: Vec<f64>,
     toward: Vec<f64>,
     from: Vec<f64>,
+    carried: Option<f64>,
     sent: [u64; 2],
     received: [u64; 2],
     /// Connections.
@@ -32,6 +33,9 @@ impl HostLink {
         }
         for (pool, pairs) in [(&mut self.toward, &link.toward), (&mut self.from, &link.from)] {
             pool.extend(pairs.iter().take(MOST.saturating_sub(pool.len())));
+        }
+        if let Some(rate) = link.carried {
+            self.carried = Some(self.carried.map_or(rate, |most| most.max(rate)));
         }
         for (sum, counts) in [(&mut self.sent, link.sent), (&mut self.received, link.received)] {
             sum[0] += counts[0];
@@ -55,6 +59,11 @@ impl HostLink {
         (self.from.len() >= LEAST_PAIRS).then(|| median(&self.from)).flatten()
     }
 
+    /// The largest rate at which its data came for a while: its link carries no less.
+    pub const fn carried(&self) -> Option<f64> {
+        self.carried
+    }
+
     /// Share of the host's data packets that were lost before the link; none without any.
     pub fn loss_toward(&self) -> Option<f64> {
         share(self.sent)
@@ -72,7 +81,7 @@ impl HostLink {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "numbers of packets")]
-fn share([all, lost]: [u64; 2]) -> Option<f64> {
+pub(super) fn share([all, lost]: [u64; 2]) -> Option<f64> {
     (all > 0).then(|| lost as f64 / all as f64)
 }
 

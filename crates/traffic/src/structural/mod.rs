@@ -26,7 +26,7 @@ pub use conversation::{Conversation, Side};
 pub use deck::Deck;
 pub use extraction::{Class, Classes, Extracted, ExtractedConnection, Extraction, Thresholds};
 pub use hosts::{HostLink, LEAST_PAIRS, median};
-pub use observed::{Link, Observed};
+pub use observed::{Link, Observed, fixed_window};
 pub use offer::{
     ClassOffer, ConnectionOffer, DatagramsOffer, ExchangeOffer, Offer, PlacedOffer, SessionOffer,
     StreamsOffer,

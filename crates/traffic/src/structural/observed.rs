@@ -25,6 +25,9 @@ pub struct Observed {
     pub incomplete: bool,
     /// The largest IP packet with data, of the client and of the server; 0 where there was none.
     pub packet_bytes: [u32; 2],
+    /// The window that the client offered, and the server, where it was a fixed one
+    /// ([`fixed_window`]); 0 elsewhere.
+    pub window_bytes: [u32; 2],
     /// What was said.
     pub content: Content,
     /// The client's side of the link, and the server's.
@@ -40,9 +43,30 @@ pub struct Link {
     pub toward: Vec<f64>,
     /// Rates of pairs of its acknowledgements.
     pub from: Vec<f64>,
+    /// The largest rate at which its data came for a while, in bits per second; none without so
+    /// much of it.
+    pub carried: Option<f64>,
     /// Data packets that it sent, and those among them that were lost before the capture point.
     pub sent: [u64; 2],
     /// Data packets sent to it that passed the capture point, and those among them that were lost
     /// behind it.
     pub received: [u64; 2],
+}
+
+/// The window of a receiver that offered a fixed one: the largest, in bytes.
+///
+/// A receiver that tunes its buffer opens the window once a windowful has come; one that did not
+/// by then, never will. With less data the window was no limit, and none is stated.
+///
+/// `first`: offered when the first data were sent; `largest`: of all; `carried`: bytes of data.
+///
+/// ```
+/// use trustbed_traffic::structural::fixed_window;
+/// assert_eq!(fixed_window(17_520, 17_520, 222_173), Some(17_520));
+/// assert_eq!(fixed_window(64_240, 346_112, 1_000_000), None);
+/// assert_eq!(fixed_window(17_520, 17_520, 9_000), None);
+/// ```
+pub fn fixed_window(first: u32, largest: u32, carried: u64) -> Option<u32> {
+    let opened = u64::from(largest) * 8 > u64::from(first) * 9;
+    (largest > 0 && !opened && carried >= u64::from(largest)).then_some(largest)
 }

@@ -115,6 +115,9 @@ pub struct PlacedOffer {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConnectionOffer {
+    /// The largest windows that client and server offer; 0: what the kernel tunes.
+    #[serde(default, skip_serializing_if = "unlimited")]
+    pub window_bytes: [u32; 2],
     /// Request, response, user think time and server think time of every pair.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pairs: Vec<(u64, u64, i64, i64)>,
@@ -144,6 +147,10 @@ pub struct DatagramsOffer {
     pub client: (u64, u64, i64),
     /// The server's.
     pub server: (u64, u64, i64),
+}
+
+const fn unlimited(windows: &[u32; 2]) -> bool {
+    windows[0] == 0 && windows[1] == 0
 }
 
 impl ConnectionOffer {

@@ -38,6 +38,8 @@ pub struct Opening {
     pub server: u32,
     /// The largest IP packets of client and server; 0: what the path allows.
     pub packet_bytes: [u32; 2],
+    /// The largest windows that client and server offer; 0: what the kernel tunes.
+    pub window_bytes: [u32; 2],
     /// What is said in it.
     pub content: Content,
 }
@@ -280,16 +282,18 @@ impl Population {
             self.schedule(due + Span(gap.max(0)), Event::Connection(session));
         }
         let decks = &mut self.classes[class];
-        let (server, packet_bytes, content) = if let Some(placed) = placed {
+        let (server, packet_bytes, (content, window_bytes)) = if let Some(placed) = placed {
             let PlacedOffer { server, packet_bytes, content, .. } = placed;
-            (server, packet_bytes, content.content())
+            (server, packet_bytes, (content.content(), content.window_bytes))
         } else {
             let server = decks.servers.draw(&mut self.random).unwrap_or(0);
             let packet_bytes = decks.packet_bytes.draw(&mut self.random).unwrap_or([0; 2]);
             (server, packet_bytes, decks.content(&mut self.random))
         };
         let session = Session(session);
-        Some(Opening { due, class, session, client, server, packet_bytes, content })
+        let opening =
+            Opening { due, class, session, client, server, packet_bytes, window_bytes, content };
+        Some(opening)
     }
 }
 

@@ -6,6 +6,8 @@ use std::net::{SocketAddr, TcpStream};
 use trustbed_traffic::structural::{Conversation, Session, Side};
 use trustbed_units::Span;
 
+use crate::sys::socket::hold_window;
+
 /// What is written: nobody reads it.
 static FILLER: [u8; 64 << 10] = [0x74; 64 << 10];
 
@@ -22,6 +24,8 @@ pub(super) struct Connection {
     /// The client's and the server's.
     pub(super) addresses: (SocketAddr, SocketAddr),
     pub(super) talk: Conversation,
+    /// The largest windows that the two ends are to offer.
+    pub(super) windows: [Option<u32>; 2],
     /// Bytes that the socket has not taken yet.
     unwritten: [u64; 2],
     /// The client's end stands.
@@ -53,6 +57,7 @@ impl Connection {
             ends: [Some(client), None],
             addresses: (own, to),
             talk,
+            windows: [None; 2],
             unwritten: [0; 2],
             connected: false,
             over: false,
@@ -82,6 +87,10 @@ impl Connection {
             }
         }
         if served.received > 0 {
+            if let Some(window) = self.windows[side.index()] {
+                // Where it fails, the window is what the kernel makes it.
+                let _ = hold_window(end, window);
+            }
             self.talk.on_received(side, served.received, now);
         }
         served.written = self.write(side, now)?;

@@ -8,7 +8,9 @@ use socket2::SockAddr;
 use trustbed_traffic::structural::{Content, Conversation, Opening, Side};
 use trustbed_units::Span;
 
-use super::{BUFFER, Engine, FULL_PACKET, HEADERS, LEAST_SEGMENT, UNHEARD, What, fault};
+use super::{
+    BUFFER, Engine, FULL_PACKET, HEADERS, LEAST_SEGMENT, MOST_WINDOW, UNHEARD, What, fault,
+};
 use crate::sys::readiness::Interest;
 use crate::sys::socket::{TcpOptions, datagrams_to};
 use crate::traffic::generate::connection::Connection;
@@ -55,12 +57,14 @@ impl Engine {
 
     fn open_stream(&mut self, opening: Opening) -> Result<(), &'static str> {
         let (from, to) = self.ends(&opening)?;
+        let windows = opening.window_bytes.map(fixed);
         // What the client's end announces limits what the server sends.
         let segment = opening.packet_bytes[1].saturating_sub(HEADERS);
         let tcp = TcpOptions {
             maximum_segment_bytes: (opening.packet_bytes[1] > 0
                 && opening.packet_bytes[1] < FULL_PACKET)
                 .then_some(segment.max(LEAST_SEGMENT)),
+            window_clamp_bytes: windows[0].or(self.tcp.window_clamp_bytes),
             ..self.tcp.clone()
         };
         let socket = tcp.socket(to, Some(from)).map_err(|_| "no_socket")?;
@@ -74,7 +78,8 @@ impl Engine {
         let own = client.local_addr().map_err(|_| "no_socket")?;
         let talk = Conversation::new(opening.content).ok_or("no_content")?;
         let about = (opening.class, opening.session, self.number - 1, opening.client);
-        let connection = Connection::new(about, (client, own, to), talk);
+        let mut connection = Connection::new(about, (client, own, to), talk);
+        connection.windows = windows;
         let slot = self.occupy(|| What::Stream(Box::new(connection)));
         let number = self.descriptor_number(slot, Side::Client);
         if let What::Stream(connection) = &self.slots[slot].what
@@ -228,4 +233,10 @@ impl Engine {
             }
         }
     }
+}
+
+/// A window that a socket is held to. Larger ones are left to the kernel: it may not grant the
+/// buffer (`net.core.rmem_max`), and they hardly limit anybody.
+fn fixed(window: u32) -> Option<u32> {
+    (window > 0 && window <= MOST_WINDOW).then_some(window)
 }

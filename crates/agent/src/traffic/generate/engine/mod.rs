@@ -42,6 +42,8 @@ const GENERATIONS: u64 = (1 << 30) - 1;
 const HEADERS: u32 = 40;
 /// The smallest segment that Linux accepts.
 const LEAST_SEGMENT: u32 = 88;
+/// The largest window that a socket is held to.
+const MOST_WINDOW: u32 = 128 << 10;
 /// Of ordinary Ethernet.
 const FULL_PACKET: u32 = 1500;
 

@@ -6,6 +6,7 @@ use trustbed_units::Span;
 
 use super::{DATAGRAMS, Engine, GENERATIONS, LISTENER, What, fault};
 use crate::sys::readiness::Interest;
+use crate::sys::socket::limit_window;
 use crate::traffic::generate::connection::Served;
 
 impl Engine {
@@ -38,6 +39,10 @@ impl Engine {
                 && self.readiness.add(&stream, number, Interest::Changes).is_ok();
             let now = self.now;
             let What::Stream(connection) = &mut self.slots[slot].what else { continue };
+            if let Some(bytes) = connection.windows[1] {
+                // As for the client's, before it connects.
+                let _ = limit_window(&stream, bytes);
+            }
             connection.ends[1] = Some(stream);
             if !added {
                 self.fail(slot, "no_socket");
