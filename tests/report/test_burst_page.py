@@ -111,6 +111,16 @@ def test_what_was_not_asked_for_has_no_heading(bursty: Model) -> None:
     assert text.count('class="plot"') == 1
 
 
+def test_what_was_not_asked_for_is_not_said_to_be_missing(bursty: Model, paced: Model) -> None:
+    bare = [
+        {name: part for name, part in model.items() if name != "summary"}
+        for model in (bursty, paced)
+    ]
+    said = text_of(burst.render(bare, ABOUT))
+    assert "2 captures, whose buffers were not measured." in said
+    assert "too few packets" not in said
+
+
 def test_the_papers_four_columns_stand_in_the_table_with_units(one: str, bursty: Model) -> None:
     summary = bursty["summary"]
     columns = f"{summary['max_q_max_bytes'] / 1000:.1f} kB"

@@ -8,7 +8,9 @@ from __future__ import annotations
 import datetime
 import shutil
 import subprocess
+import sys
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,8 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import trustbed
-from trustbed.traffic import CLASSES, extract
+from trustbed.traffic import CLASSES, Model, extract
 from trustbed.traffic.summary import summarise
+from trustbed.workload.distribution import quantile
 from validation.traffic.compare import LEAST, Line
 from validation.traffic.generated import WARM_UP_SECONDS, Generated, generated
 
@@ -46,7 +49,16 @@ def run(trace: Path, directory: Path, *, draw: str) -> tuple[list[Line], list[Li
     later = 0.0 if draw == "replay" else WARM_UP_SECONDS
     before = _cut(trace, directory / "trace.pcapng", left_out, seconds)
     after = _cut(made.capture, directory / "generated.pcapng", left_out + later, seconds + later)
+    page(before, after, directory / "page.html")
     return quantities(before, after), energies(before, after), made
+
+
+def page(before: Side, after: Side, target: Path) -> None:
+    """Both as one page: rate over time and energy by time scale, side by side."""
+    trustbed_command = Path(sys.executable).with_name("trustbed")
+    words = ["burst", "--each", str(before.capture), str(after.capture)]
+    options = ["--only", "energy,rates", "--basis", "ip", "--report", str(target), "--quiet"]
+    subprocess.run([trustbed_command, *words, *options], check=True)
 
 
 def _cut(capture: Path, target: Path, begin: float, end: float) -> Side:
@@ -122,30 +134,41 @@ def quantities(before: Side, after: Side) -> list[Line]:
 
 
 def _quartiles(before: Side, after: Side) -> list[Line]:
-    expected, found = (
-        {one.name: one for one in summarise(extract(side.capture)).classes}
-        for side in (before, after)
-    )
+    models = [extract(side.capture) for side in (before, after)]
+    expected, found = ({one.name: one for one in summarise(model).classes} for model in models)
     lines = []
     for name, one in expected.items():
         other = found.get(name)
         if other is None:
             continue
         for want, got in zip(one.distributions, other.distributions, strict=True):
-            if want.name not in ("request", "response") or min(want.count, got.count) < LEAST:
-                continue
-            lines += [
-                Line(
-                    group=name,
-                    name=f"{want.name}, {share:.0%}",
-                    expected=want.quantile(share),
-                    found=got.quantile(share),
-                    tolerance=0.15,
-                    count=got.count,
-                )
-                for share in _QUANTILES
-            ]
-    return lines
+            if want.name in ("request", "response"):
+                lines += _lines(name, want.name, want.values, got.values)
+    return [*lines, *_lines("all", "round trip", *(_round_trips(model) for model in models))]
+
+
+def _round_trips(model: Model) -> list[float]:
+    """Of the handshakes of all connections, in seconds."""
+    table = model.connections
+    both = pc.add(table["client_round_trip_ns"], table["server_round_trip_ns"])
+    return sorted(value / 1e9 for value in both.to_pylist() if value is not None)
+
+
+def _lines(group: str, name: str, want: Sequence[float], got: Sequence[float]) -> list[Line]:
+    """The quartiles of sorted values, where there are enough."""
+    if min(len(want), len(got)) < LEAST:
+        return []
+    return [
+        Line(
+            group=group,
+            name=f"{name}, {share:.0%}",
+            expected=quantile(want, share),
+            found=quantile(got, share),
+            tolerance=0.15,
+            count=len(got),
+        )
+        for share in _QUANTILES
+    ]
 
 
 def energies(before: Side, after: Side) -> list[Line]:

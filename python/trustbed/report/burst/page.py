@@ -344,6 +344,8 @@ def _summary(models: Sequence[Stream]) -> str:
     """The page in one sentence."""
     if len(models) == 1:
         return burst_words.headline(models[0])
+    if all(model.get("summary") is None for model in models):
+        return f"{words.counted(len(models), 'capture')}, whose buffers were not measured."
     known = [
         (value, name)
         for name, model in zip(whole_names(models), models, strict=True)
