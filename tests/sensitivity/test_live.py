@@ -70,3 +70,65 @@ def test_a_study_answers_its_questions_and_goes_on(tmp_path: Path) -> None:
 
     again = studied(tmp_path, *asked, "--budget", "30s", "--quiet")
     assert (again.returncode, again.stdout) == (0, "")
+
+
+COMMAND = """
+duration = "400ms"
+warm_up = "100ms"
+[hosts.client]
+[hosts.server]
+[link]
+rate = "10Mbit/s"
+delay = "2ms"
+queue = "100ms"
+[services.blob]
+host = "server"
+port = 8100
+command = ["python3", "-c", '''
+import socket
+listener = socket.create_server(("", 8100))
+while True:
+    listener.accept()[0].sendall(bytes(20_000))
+''']
+[workload.fetch]
+kind = "command"
+host = "client"
+to = "server"
+command = ["python3", "-c", '''
+import socket
+stream = socket.create_connection(("{server}", 8100))
+left = 20_000
+while left:
+    left -= len(stream.recv(left))
+''']
+"""
+MEASURED = """
+from pathlib import Path
+from trustbed.testbed import prepare
+prepare()
+from trustbed.run.session_about import session_about
+from trustbed.sensitivity import kept
+from trustbed.sensitivity.design import Options, planned
+from trustbed.sensitivity.study import Study
+asked, out = Options(backgrounds=("steady", "poisson"), surrogates=False), Path("out")
+plan = planned("fetch.toml", asked)
+print(plan.where.sender, plan.where.is_known)
+print(Study(plan, out, kept.read(out), asked, None, session_about()).measured_sender())
+again = planned("fetch.toml", asked, sender=kept.read(out).sender)
+print(again.where.sender, again.where.is_known)
+"""
+
+
+def test_who_sends_a_command_s_data_is_measured(tmp_path: Path) -> None:
+    (tmp_path / "fetch.toml").write_text(COMMAND, encoding="utf-8")
+    ended = subprocess.run(
+        [sys.executable, "-c", MEASURED],
+        cwd=tmp_path,
+        env={**os.environ, "TRUSTBED_RUNTIME": str(tmp_path / "registry")},
+        capture_output=True,
+        text=True,
+        timeout=60 * PATIENCE,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.splitlines() == ["client False", "server", "server True"]

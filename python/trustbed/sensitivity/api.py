@@ -53,6 +53,12 @@ def sensitivity(
     """
     chosen = options or Options()
     earlier = kept.read(Path(out))
-    plan = planned(scenario, chosen, earlier.ceiling)
+    plan = planned(scenario, chosen, earlier.ceiling, earlier.sender)
     check_budget(plan, chosen)
-    return Study(plan, Path(out), earlier, chosen, listener, about or session_about()).carry_out()
+    facts = about or session_about()
+    study = Study(plan, Path(out), earlier, chosen, listener, facts)
+    if not plan.where.is_known and (sender := study.measured_sender()) is not None:
+        earlier = kept.read(Path(out))
+        plan = planned(scenario, chosen, earlier.ceiling, sender)
+        study = Study(plan, Path(out), earlier, chosen, listener, facts)
+    return study.carry_out()

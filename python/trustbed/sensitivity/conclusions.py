@@ -107,6 +107,13 @@ def _caveats(
             "these sent more than 30 % less or more than asked for, because their users wait "
             f"for answers, or large transfers fell into the time: {', '.join(off)}"
         )
+    if not plan.where.is_known:
+        said.append(
+            f"its data are taken to flow from {plan.where.sender}: who sends them was not measured "
+            "beside the scenario's own background"
+            if plan.study.first.backgrounds
+            else f"its data are taken to flow from {plan.where.sender}: nothing of them was seen"
+        )
     if unseen:
         scales = ", ".join(span(*one.seconds()) for one in unseen)
         said.append(f"no two usable repetitions of the surrogates at {scales}")

@@ -91,18 +91,22 @@ class Planned:
 
 
 def planned(
-    scenario: str | os.PathLike[str], options: Options, known: Ceiling | None = None
+    scenario: str | os.PathLike[str],
+    options: Options,
+    known: Ceiling | None = None,
+    sender: str | None = None,
 ) -> Planned:
     """Reads the scenario and composes the runs; nothing is carried out.
 
-    The machine's ceiling is measured where it matters, unless it is ``known``.
+    The machine's ceiling is measured where it matters, unless it is ``known``. ``sender`` is the
+    host that was measured to send a command's data.
 
     Raises:
         ScenarioError: The scenario is invalid.
         SensitivityError: No study can be made of it.
     """
     study = load(Path(scenario))
-    where = place(study, path, workload=options.workload, link=options.link)
+    where = place(study, path, workload=options.workload, link=options.link, sender=sender)
     _check(options)
     keys, left_out, kept = keys_of(study), [], []
     wanted = suite(where, members(options.backgrounds), options.loads, reverse=options.reverse)

@@ -21,11 +21,13 @@ class Kept(msgspec.Struct, frozen=True):
         ceiling: What the machine sustains; ``None`` if nothing was demanded that needs to know.
             Measured anew, it could leave out other backgrounds than before, and runs that were
             begun could not be continued.
+        sender: Who was measured to send a command's data; ``None`` before, and of other workloads.
     """
 
     seconds: float = 0.0
     base: str | None = None
     ceiling: Ceiling | None = None
+    sender: str | None = None
 
     def write(self, directory: Path) -> None:
         """Writes it at once or not at all."""

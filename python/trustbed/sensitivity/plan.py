@@ -74,6 +74,7 @@ class Place:
         sender: The host that sends most of the application's data.
         receiver: The other one.
         workload: The application.
+        is_known: Whether who sends the data is known: of a command it must be measured.
         note: What limits the data before this link does; empty if nothing.
     """
 
@@ -84,6 +85,7 @@ class Place:
     sender: str
     receiver: str
     workload: Workload
+    is_known: bool = True
     note: str = ""
 
 
@@ -111,8 +113,18 @@ Route = Callable[[Scenario, str, str], Sequence[tuple[str, str]]]
 """The ends of the links from one host to another, first to last."""
 
 
-def place(study: ScenarioFile, path: Route, *, workload: str | None, link: str | None) -> Place:
+def place(
+    study: ScenarioFile,
+    path: Route,
+    *,
+    workload: str | None,
+    link: str | None,
+    sender: str | None = None,
+) -> Place:
     """Where backgrounds go.
+
+    ``sender``: the host that sends most of the application's data, where only a measurement knows
+    it. Without one, a command is taken to send where it runs.
 
     Raises:
         SensitivityError: The scenario has factors, no such workload or link, a workload that
@@ -130,7 +142,8 @@ def place(study: ScenarioFile, path: Route, *, workload: str | None, link: str |
             f"{found.name} is an estimator, and its error is not larger where it is slower",
             "compare its errors with a factor of backgrounds: examples/background",
         )
-    sender = found.data_from or found.host
+    is_known = found.data_from is not None or sender is not None
+    sender = found.data_from or sender or found.host
     receiver = found.to if sender == found.host else found.host
     if receiver is None:
         raise SensitivityError(
@@ -158,6 +171,7 @@ def place(study: ScenarioFile, path: Route, *, workload: str | None, link: str |
         sender=sender,
         receiver=receiver,
         workload=found,
+        is_known=is_known,
         note=_narrower(scenario, sender, receiver, chosen.capacity),
     )
 

@@ -72,7 +72,7 @@ class Rounds:
         name = where.workload.name
         measured = repetition.measured(name)
         value = value_of(repetition, name)
-        own = self._arrivals(repetition, where.workload.start_ns).get(where.pipe)
+        own = self.ways(repetition, where.workload.start_ns).get(where.pipe)
         found = _Observed(
             value=value,
             broken=is_broken(repetition, name),
@@ -84,7 +84,7 @@ class Rounds:
         self._observed[repetition.path] = found
         return found
 
-    def _arrivals(self, repetition: Repetition, start_ns: int) -> dict[str, Arrivals]:
+    def ways(self, repetition: Repetition, start_ns: int) -> dict[str, Arrivals]:
         """What came to the link while the application ran, or for as long as it would."""
         begin = repetition.record.get("workload_start_ns")
         where = self._where
@@ -110,7 +110,7 @@ class Rounds:
         }
         for seen in found:
             repetition = by_label.get(seen.treatment.label)
-            ways = self._arrivals(repetition, 0) if repetition is not None else {}
+            ways = self.ways(repetition, 0) if repetition is not None else {}
             if ways:
                 own = max(ways.values(), key=lambda one: one.bits_per_second)
                 seen.series, seen.carried = own.series, own.bits_per_second

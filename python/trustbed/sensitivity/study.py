@@ -19,6 +19,7 @@ from trustbed.run.directory import RunDirectory
 from trustbed.run.error import RunError
 from trustbed.run.execution.ceiling import refuse_too_much
 from trustbed.run.execution.listener import Listener
+from trustbed.scenario.file import keys_of
 from trustbed.sensitivity.conclusions import Carried, concluded
 from trustbed.sensitivity.design import MOST_ROUNDS, Options, Planned
 from trustbed.sensitivity.judge import effects
@@ -26,7 +27,7 @@ from trustbed.sensitivity.judge.effects import Seen
 from trustbed.sensitivity.judge.scales import changes
 from trustbed.sensitivity.kept import Kept
 from trustbed.sensitivity.model import Sensitivity
-from trustbed.sensitivity.plan import QUIET, Part, SensitivityError
+from trustbed.sensitivity.plan import QUIET, Part, SensitivityError, beside
 from trustbed.sensitivity.rounds import Rounds, complete_rounds
 from trustbed.sensitivity.surrogates import base_of, surrogates
 
@@ -64,6 +65,28 @@ class Study:
     def _keep(self) -> None:
         """What a later call must know, with the time spent until now."""
         msgspec.structs.replace(self._kept, seconds=self._spent()).write(self._out)
+
+    def measured_sender(self) -> str | None:
+        """Which of both ends of the link sends most of the application's data, by one repetition.
+
+        ``None`` where the scenario has traffic of its own, which would be counted, too, or where
+        nothing crossed the link.
+        """
+        plan = self._plan
+        if plan.study.first.backgrounds:
+            return None
+        self._out.mkdir(parents=True, exist_ok=True)
+        where, keys = plan.where, keys_of(plan.study)
+        part = beside(plan.study, keys, plan.treatments[:1], where, "who sends")
+        (repetition, *_) = self._run(part, "direction", 1).repetitions
+        ways = self._read.ways(repetition, where.workload.start_ns) if repetition.complete else {}
+        if not ways:
+            return None
+        most = max(ways, key=lambda pipe: ways[pipe].bits_per_second)
+        sender = where.sender if most == where.pipe else where.receiver
+        self._kept = msgspec.structs.replace(self._kept, sender=sender)
+        self._keep()
+        return sender
 
     def carry_out(self) -> Sensitivity:
         """Carries out what is missing, and writes the result."""
