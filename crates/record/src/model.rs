@@ -91,7 +91,7 @@ fn add_units(units: &mut Vec<ModelUnitRow>, connection: u64, content: &Content) 
 
 /// Connections, by class, session, exchange and start.
 pub fn model_connections() -> Table<ModelConnectionRow> {
-    let columns: Vec<Column<ModelConnectionRow>> = vec![
+    let mut columns: Vec<Column<ModelConnectionRow>> = vec![
         Column::count("connection", "count", "number of the connection, from 0", |r| {
             Some(r.number)
         }),
@@ -147,6 +147,25 @@ pub fn model_connections() -> Table<ModelConnectionRow> {
         Column::count("server_packet_bytes", "bytes", "largest IP packet of the server", |r| {
             size(r.connection.packet_bytes[1])
         }),
+    ];
+    columns.extend(of_the_network());
+    let rest: [Column<ModelConnectionRow>; 2] = [
+        Column::truth(
+            "partial",
+            "true if it had begun before the capture or was not over at its end",
+            |r| Some(r.connection.partial),
+        ),
+        Column::truth("incomplete", "true if part of its data is missing", |r| {
+            Some(r.connection.incomplete)
+        }),
+    ];
+    columns.extend(rest);
+    Table { name: "model_connections", columns }
+}
+
+/// What the network and the other end let a connection do.
+fn of_the_network() -> Vec<Column<ModelConnectionRow>> {
+    vec![
         Column::count(
             "client_window_bytes",
             "bytes",
@@ -185,16 +204,7 @@ pub fn model_connections() -> Table<ModelConnectionRow> {
              without data",
             |r| r.connection.server_losses[1],
         ),
-        Column::truth(
-            "partial",
-            "true if it had begun before the capture or was not over at its end",
-            |r| Some(r.connection.partial),
-        ),
-        Column::truth("incomplete", "true if part of its data is missing", |r| {
-            Some(r.connection.incomplete)
-        }),
-    ];
-    Table { name: "model_connections", columns }
+    ]
 }
 
 fn size(bytes: u32) -> Option<u64> {

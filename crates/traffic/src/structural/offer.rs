@@ -116,7 +116,7 @@ pub struct PlacedOffer {
 #[serde(deny_unknown_fields)]
 pub struct ConnectionOffer {
     /// The largest windows that client and server offer; 0: what the kernel tunes.
-    #[serde(default, skip_serializing_if = "unlimited")]
+    #[serde(default)]
     pub window_bytes: [u32; 2],
     /// Request, response, user think time and server think time of every pair.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -147,10 +147,6 @@ pub struct DatagramsOffer {
     pub client: (u64, u64, i64),
     /// The server's.
     pub server: (u64, u64, i64),
-}
-
-const fn unlimited(windows: &[u32; 2]) -> bool {
-    windows[0] == 0 && windows[1] == 0
 }
 
 impl ConnectionOffer {
