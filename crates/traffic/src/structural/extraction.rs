@@ -169,7 +169,7 @@ impl Extraction {
     }
 
     /// A connection.
-    pub fn add(&mut self, connection: Observed) {
+    pub fn add(&mut self, mut connection: Observed) {
         let Some(class) = self.classes.of(connection.protocol, connection.port) else {
             self.unclassed += 1;
             return;
@@ -185,6 +185,10 @@ impl Extraction {
         let [client, server] = &connection.links;
         self.hosts.entry((connection.client, false)).or_default().add(client);
         self.hosts.entry((connection.server, true)).or_default().add(server);
+        for link in &mut connection.links {
+            // Rates of pairs are the host's now: kept of every connection, they are most of it.
+            (link.toward, link.from) = (Vec::new(), Vec::new());
+        }
         self.kept.push((class, connection));
     }
 
