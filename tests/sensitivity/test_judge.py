@@ -63,6 +63,8 @@ def test_backgrounds_that_are_uncertain_one_by_one_may_be_certain_together() -> 
     assert "certain of no single one" in matters.sentence
     assert kind.answer == "burstiness"
     assert "all those at 60 % in the mean 1.3" in kind.sentence
+    # The first swings least, and is as slow as the mean.
+    assert [one.label for one in advice.bracket(found)] == ["quiet", "bursts 0 60 %"]
     # Half of them, in another round each, are no mean of the round.
     for number, one in enumerate(found[2:]):
         one.logs = {number % 4: one.logs[number % 4]}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from trustbed.sensitivity.judge.effects import Seen, quiet_of, slowdowns, surely
+from trustbed.sensitivity.judge.answers import NEGLIGIBLE, in_the_mean
+from trustbed.sensitivity.judge.effects import Seen, quiet_of, slowdowns, surely, together
 from trustbed.sensitivity.judge.wording import SLOW, interval
 from trustbed.sensitivity.model import Said
 from trustbed.sensitivity.plan import QUIET, Treatment
@@ -15,7 +16,8 @@ def bracket(seen: Sequence[Seen]) -> tuple[Treatment, ...]:
 
     The slowest is the one with the highest lower end of its interval. Of those whose slowdown is
     as large within the uncertainty, the one at the lower load: it needs less to show the same. Of
-    those at that load the surest: who measures beside it finds that slowdown again.
+    those at that load the surest: who measures beside it finds that slowdown again. Where it is
+    certain of the mean of a load alone, the surest of those that are as slow as that.
     """
     known = [
         (one.treatment, found)
@@ -30,6 +32,15 @@ def bracket(seen: Sequence[Seen]) -> tuple[Treatment, ...]:
     least = slowest[1].low if slowest[1].low is not None else slowest[1].value
     alike = [one for one in known if one[1].value >= least and surely(one[1]) > 0] or [slowest]
     highest = min(alike, key=lambda one: (one[0].load, -surely(one[1])))
+    mean = in_the_mean(together(seen))
+    if mean is not None and not any(found.excludes(NEGLIGIBLE) for _, found in known):
+        load, slow = mean
+        as_slow = [
+            one
+            for one in known
+            if one[0].load == load and not one[0].reverse and one[1].value >= slow.value
+        ]
+        highest = min(as_slow, key=lambda one: one[1].half_width, default=highest)
     chosen = [quiet]
     if fastest[1].value < 0 and fastest[1].excludes():
         chosen.append(fastest[0])

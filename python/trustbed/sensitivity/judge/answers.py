@@ -59,7 +59,7 @@ def matters(seen: Sequence[Seen], word: str = SLOW) -> Said:
             sentence="Background does not matter here: beside all of them the application is "
             f"within 5 % of what it is alone ({worst}).",
         )
-    if (mean := _in_the_mean(together(seen))) is not None:
+    if (mean := in_the_mean(together(seen))) is not None:
         load, slow = mean
         return Said(
             answer="yes",
@@ -72,7 +72,7 @@ def matters(seen: Sequence[Seen], word: str = SLOW) -> Said:
     )
 
 
-def _in_the_mean(found: Mapping[float, Effect]) -> tuple[float, Effect] | None:
+def in_the_mean(found: Mapping[float, Effect]) -> tuple[float, Effect] | None:
     """The load whose backgrounds together matter, and by how much at least the most."""
     sure = [(load, one) for load, one in found.items() if one.excludes(NEGLIGIBLE)]
     return max(sure, key=lambda one: abs(surely(one[1])), default=None)
@@ -102,7 +102,7 @@ def kind(seen: Sequence[Seen], word: str = SLOW) -> Said:
     heavy = max(steady, key=lambda found: found.value)
     most, by = max(more, key=lambda one: abs(surely(one[1])))
     bursts = any(found.excludes(NEGLIGIBLE) for _, found in more)
-    mean = None if bursts else _in_the_mean(together_beyond(seen))
+    mean = None if bursts else in_the_mean(together_beyond(seen))
     told = (
         f"constant traffic makes it up to {interval(heavy)} {word} as none; over constant traffic "
         f"of the same rate, {most.treatment.label} makes it {interval(by)} {word}"
