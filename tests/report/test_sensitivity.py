@@ -50,6 +50,14 @@ def test_the_page_has_every_chart_and_explains_its_words() -> None:
     assert "<of>" not in rendered
 
 
+def test_the_headline_is_what_is_certain() -> None:
+    sure, rest = "Background matters: 1.32 times (1.08 to 1.60).", "It is certain of no single one."
+    said = Said(answer="yes", sentence=f"{sure} {rest}")
+    shown = text_of(page.render(replace(study(), matters=said), ABOUT))
+    assert shown.count(sure) == 2
+    assert shown.count(rest) == 1
+
+
 def test_a_time_scale_that_was_seen_may_matter_too_little() -> None:
     whole = study()
     little = Ratio(value=0.99, low=0.985, high=0.995)

@@ -29,7 +29,8 @@ def render(found: Sensitivity, about: Row) -> str:
         "sensitivity_page.html.j2",
         payload,
         title=found.name,
-        summary=found.matters.sentence,
+        # What is certain is the headline; what is not stands below it.
+        summary=found.matters.sentence.partition(". ")[0].removesuffix(".") + ".",
         facts=(
             f"{found.workload}: {found.measure} {text.measured(found.quiet, found.unit)} without "
             f"background; {found.link} of {words.bits(found.capacity_bits_per_second)}; "
