@@ -88,6 +88,43 @@ def test_a_connection_has_its_own_round_trip_and_a_window_that_never_opened(tmp_
     assert server["latency_ns"] == 40_000_000
 
 
+def data(ms: float, sequence: int, *, by_server: bool, payload: int, acknowledges: int) -> Frame:
+    return Frame(
+        ms=ms,
+        by_server=by_server,
+        flags=ACK,
+        sequence=sequence,
+        acknowledges=acknowledges,
+        payload=payload,
+    )
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_what_nobody_answered_is_no_loss(answered: bool, tmp_path: Path) -> None:
+    frames = handshake(0)
+    # A request that is sent four times.
+    times = (100, 400, 1000, 2200)
+    frames += [data(ms, 1, by_server=False, payload=300, acknowledges=1) for ms in times]
+    if answered:
+        frames.append(data(2230, 1, by_server=True, payload=500, acknowledges=301))
+    model = extract(pcap(tmp_path / "again.pcap", frames), workers=1)
+    (server,) = [row for row in model.hosts.to_pylist() if row["side"] == "server"]
+    assert server["from_loss"] == (pytest.approx(0.75) if answered else 0.0)
+
+
+@pytest.mark.parametrize(("payload", "known"), [(60, False), (1000, True)])
+def test_small_packets_are_no_packet_pairs(payload: int, known: bool, tmp_path: Path) -> None:
+    # Without a handshake the usual packet is taken for a full one.
+    frames = [data(0, 1, by_server=False, payload=10, acknowledges=1)]
+    for number in range(9):
+        first = 1 + number * payload
+        frames.append(data(1000 + number, first, by_server=True, payload=payload, acknowledges=11))
+    frames.append(data(1010, 11, by_server=False, payload=0, acknowledges=1 + 9 * payload))
+    model = extract(pcap(tmp_path / "pairs.pcap", frames), workers=1)
+    (server,) = [row for row in model.hosts.to_pylist() if row["side"] == "server"]
+    assert (server["toward_bits_per_second"] is not None) is known
+
+
 def test_sides_that_speak_at_once_are_two_streams(tmp_path: Path) -> None:
     frames = handshake(0)
     # Each sends before it has the other's data, twice, with a silence of a second between.

@@ -121,6 +121,15 @@ def test_losses_stay_with_the_connections_that_had_them(small: Model) -> None:
     assert found.classes[0]["servers"].count(4) == 2
 
 
+@pytest.mark.parametrize(("lost", "generated"), [(0.25, 0.25), (0.7, 0.0)])
+def test_a_host_that_fell_silent_is_no_link_that_loses(
+    small: Model, lost: float, generated: float
+) -> None:
+    hosts = [{**row, "from_loss": lost} for row in small.hosts.to_pylist()]
+    found = offer(dataclasses.replace(small, hosts=pa.Table.from_pylist(hosts, small.hosts.schema)))
+    assert {one.from_loss for one in found.servers} == {generated}
+
+
 def test_a_link_carries_no_less_than_it_was_seen_to_carry(small: Model) -> None:
     hosts = small.hosts.to_pylist()
     for row in hosts:
