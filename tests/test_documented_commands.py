@@ -74,6 +74,10 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for number in range(3):
             output = ROOT / "tests" / "workload" / "fixtures" / "ab.txt"
             shutil.copy(output, place / "results" / name / f"{number}.txt")
+    for name in ("host", "container"):
+        (place / "traces" / name).mkdir(parents=True)
+        for number in range(3):
+            (place / "traces" / name / f"{number}.strace").write_text(STRACE, encoding="utf-8")
     pair = (("alpha", "beta"),)
     make_campaign(place / "campaign.pairs", Story(pairs=pair, rounds=24, period_ns=HOUR))
     shutil.copytree(place / "campaign.pairs", place / "paths.pairs")

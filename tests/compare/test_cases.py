@@ -428,7 +428,7 @@ def test_what_only_the_initialisation_does_is_not_behind_it(tmp_path: Path) -> N
     sides = [
         read_run(make_testbed(tmp_path / f"{name}.run", made, repetitions=FEWEST), name)
         .cells[0]
-        .part.repetitions  # type: ignore[attr-defined]
+        .part.written({f"rep-{number:03}" for number in range(FEWEST)})
         for name, made in (
             ("metal", Made(reads=2.0, calls=CYCLE)),
             ("guest", Made(reads=2.0, calls=CYCLE, starts=starts)),

@@ -66,11 +66,19 @@ def import_trace(
             f"system calls of {numbered} are not known",
             f"name the machine's architecture: {' or '.join(ARCHITECTURES)}",
         )
-    found = format or _format(source)
+    found = format or format_of(source)
+    if found is None:
+        raise CallsError(
+            f"{source}: no trace of {', '.join(FORMATS)}",
+            "name the tool with --format, or see trustbed trace --help for how to record it",
+        )
     skipped: Counter[str] = Counter()
     with source.open(encoding="utf-8", errors="surrogateescape") as lines:
         calls = write(
-            _calls(found, lines, str(source), skipped, numbered), target, architecture=numbered
+            _calls(found, lines, str(source), skipped, numbered),
+            target,
+            architecture=numbered,
+            complete=lambda: not skipped["lost"],
         )
     lost = skipped.pop("lost", 0)
     return Imported(found, calls, lost, dict(sorted(skipped.items())))
@@ -87,13 +95,11 @@ def _calls(
     return read(lines, source, skipped, architecture)
 
 
-def _format(source: Path) -> Format:
+def format_of(source: Path) -> Format | None:
+    """Whose trace a file is, by its first lines; ``None`` if it is no known tool's."""
     with source.open(encoding="utf-8", errors="surrogateescape") as lines:
         for _, line in zip(range(_LINES_LOOKED_AT), lines, strict=False):
             for name, is_one in _MATCHES.items():
                 if is_one(line.rstrip("\n")):
                     return name
-    raise CallsError(
-        f"{source}: no trace of {', '.join(FORMATS)}",
-        "name the tool with --format, or see trustbed trace --help for how to record it",
-    )
+    return None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow.parquet
 
-from trustbed.calls.table import ARCHITECTURE
+from trustbed.calls.table import ARCHITECTURE, COMPLETE
 
 
 def by_call(table: Path) -> dict[str, int]:
@@ -27,6 +28,15 @@ def most_first(counts: dict[str, int]) -> dict[str, int]:
 
 def architecture(table: Path) -> str | None:
     """What a table's calls were numbered by; ``None`` if it does not say."""
-    metadata = pyarrow.parquet.read_schema(table).metadata or {}
-    found = metadata.get(ARCHITECTURE)
+    found = _metadata(table).get(ARCHITECTURE)
     return None if found is None else found.decode()
+
+
+def complete(table: Path) -> bool | None:
+    """Whether no call of a table was lost; ``None`` if it does not say."""
+    return {b"yes": True, b"no": False}.get(_metadata(table).get(COMPLETE, b""))
+
+
+def _metadata(table: Path) -> Mapping[bytes, bytes]:
+    found: Mapping[bytes, bytes] = pyarrow.parquet.read_metadata(table).metadata or {}
+    return found

@@ -7,7 +7,7 @@ which calls returned.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +19,8 @@ from trustbed.disk import flush
 
 ARCHITECTURE = b"architecture"
 """The key of the table's metadata that names what the calls were numbered by."""
+COMPLETE = b"complete"
+"""The key of the table's metadata that tells whether no call was lost: ``yes`` or ``no``."""
 _BLOCK_ROWS = 65_536
 _NAMES = pa.dictionary(pa.int32(), pa.string())
 
@@ -63,20 +65,50 @@ class Call(NamedTuple):
     cpu: int | None = None
 
 
-def write(calls: Iterable[Call], target: Path, *, architecture: str | None) -> int:
+def blocks(calls: Iterable[Call], schema: pa.Schema = CALLS) -> Iterator[pa.RecordBatch]:
+    """Calls as columns, block by block.
+
+    Raises:
+        CallsError: A number is larger than any that a kernel has.
+    """
+    remaining = iter(calls)
+    while block := list(itertools.islice(remaining, _BLOCK_ROWS)):
+        yield _batch(block, schema)
+
+
+def yes_or_no(answer: bool) -> bytes:
+    """An answer as metadata has it."""
+    return b"yes" if answer else b"no"
+
+
+def write(
+    calls: Iterable[Call],
+    target: Path,
+    *,
+    architecture: str | None,
+    complete: Callable[[], bool] | None = None,
+) -> int:
     """Writes calls as Parquet, block by block; returns how many they were.
 
     The file has its name once it is whole.
+
+    Args:
+        calls: In the order of the table.
+        target: The file.
+        architecture: What the calls were numbered by, if that is known.
+        complete: Asked behind the last call: whether none was lost, if that is known.
     """
     named = {} if architecture is None else {ARCHITECTURE: architecture.encode()}
     schema = CALLS.with_metadata(named or None)
     partial = target.with_name(target.name + ".partial")
-    remaining, rows = iter(calls), 0
+    rows = 0
     try:
         with pa.parquet.ParquetWriter(partial, schema, compression="zstd", version="2.6") as writer:
-            while block := list(itertools.islice(remaining, _BLOCK_ROWS)):
-                writer.write_batch(_batch(block, schema))
-                rows += len(block)
+            for batch in blocks(calls, schema):
+                writer.write_batch(batch)
+                rows += len(batch)
+            if complete is not None:
+                writer.add_key_value_metadata({COMPLETE.decode(): yes_or_no(complete()).decode()})
         flush(partial)
         partial.replace(target)
         flush(target.absolute().parent)

@@ -52,8 +52,9 @@ def parser() -> arguments.Parser:
         nargs="*",
         metavar="RUN",
         help="a run, the first the reference; or results of ab, wrk, httperf, iperf3, flent, "
-        "k8s-netperf, owping or ndt7-client in a directory, a file per repetition; NAME=PATH "
-        "names it. A scenario (.toml) is run first",
+        "k8s-netperf, owping or ndt7-client in a directory, a file per repetition; or "
+        "traces of system calls (trustbed trace, strace, perf, sysdig, bpftrace), likewise; "
+        "NAME=PATH names it. A scenario (.toml) is run first",
     )
     what = parser.add_argument_group("what is compared")
     what.add_argument("--by", metavar="FACTOR", help="of one run: its levels are the testbeds")

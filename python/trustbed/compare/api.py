@@ -1,6 +1,7 @@
-"""The library's entry point for comparisons: runs, or results of other programs, against another.
+"""The library's entry point for comparisons of testbeds.
 
-A comparison reads directories and carries nothing out; :mod:`trustbed.compare.explain` does, where
+A testbed is a run, or a directory with results of other programs or with traces of system calls. A
+comparison reads directories and carries nothing out; :mod:`trustbed.compare.explain` does, where
 it is asked which setting closes a gap.
 """
 
@@ -30,6 +31,7 @@ from trustbed.compare.metrics import METRICS, base
 from trustbed.compare.model import CaseResult, Comparison
 from trustbed.compare.sources import Source, planned, read_run
 from trustbed.compare.statistics import RESOLUTION, TOLERANCE
+from trustbed.compare.traced import TRACES, read_traces
 from trustbed.run.directory import MANIFEST
 from trustbed.run.owned_directory import kind_of
 from trustbed.scenario import ScenarioFile
@@ -63,7 +65,7 @@ class Options:
 
 
 def compare(*testbeds: str | os.PathLike[str], options: Options | None = None) -> Comparison:
-    """Compares testbeds: run directories, or directories with results of other programs.
+    """Compares testbeds: run directories, or directories of results or traces of other programs.
 
     One run whose scenario has a factor is several testbeds. ``NAME=PATH`` gives a testbed a name.
 
@@ -140,8 +142,11 @@ def read_sources(given: Sequence[str]) -> list[Source]:
             raise CompareError(
                 f"this is a campaign, {path}", f"trustbed campaign report {path} compares its paths"
             )
-        is_run = (path / MANIFEST).is_file()
-        found.append(read_run(path, name) if is_run else read_results(path, name))
+        if (path / MANIFEST).is_file():
+            found.append(read_run(path, name))
+        else:
+            traced = read_traces(path, name)
+            found.append(traced or read_results(path, name, others=f", or {TRACES}"))
     names = [source.name for source in found]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -218,10 +223,10 @@ def compared(arranged: Arrangement, options: Options) -> Comparison:
 
 def _with_chains(case: CaseResult, gathered: Gathered, order: int) -> CaseResult:
     """A case with the chains of system calls of its candidates, where they were traced."""
-    reference = gathered.kept.get((case.label, case.reference), [])
+    reference = gathered.written[case.label, case.reference]
     candidates = []
     for one in case.candidates:
-        own = gathered.kept.get((case.label, one.testbed), [])
+        own = gathered.written[case.label, one.testbed]
         found = chains_of(reference, own, (case.reference, one.testbed), order=order)
         candidates.append(replace(one, chains=found))
     return replace(case, candidates=tuple(candidates))

@@ -2,13 +2,17 @@
 
 From the reports of the tracers of a repetition (``[trace.NAME]`` of its scenario), which count in
 the kernel whether or not every call is written down too. A trace that lost events has no counts:
-they would be too small by an unknown part.
+they would be too small by an unknown part. What a trace wrote down is there for the order of calls.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import pyarrow as pa
 
 from trustbed.compare.work import Work
 from trustbed.report.records import Row
@@ -18,6 +22,23 @@ READS = (
     "read", "readv", "pread64", "preadv", "preadv2", "recvfrom", "recvmsg", "recvmmsg",
 )  # fmt: skip
 """The calls that count as reads."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenCalls:
+    """The calls of one repetition that one trace wrote down.
+
+    Attributes:
+        repetition: What the repetition is called.
+        is_whole: Whether none was lost.
+        architecture: What they were numbered by, if that is known.
+        read: Their table, at least its columns ``call`` and ``tid``; ``None``: it is missing.
+    """
+
+    repetition: str
+    is_whole: bool
+    architecture: str | None
+    read: Callable[[], pa.Table | None]
 
 
 def of(
@@ -58,6 +79,20 @@ def traces(one: Repetition, workload: str) -> Sequence[Row]:
     others = {row["name"] for row in one.workloads} - {workload}
     own = [row for row in one.record.get("traces") or () if row.get("of") not in others]
     return [row for row in own if row.get("of") is not None] or own
+
+
+def written(one: Repetition) -> Mapping[str, WrittenCalls]:
+    """What the traces of a repetition wrote down, by the name of the trace."""
+    return {
+        row["name"]: WrittenCalls(
+            repetition=one.directory,
+            is_whole=(report := row.get("report") or {}).get("complete") is True,
+            architecture=report.get("architecture"),
+            read=partial(one.table, f"{row['name']}.calls"),
+        )
+        for row in one.record.get("traces") or ()
+        if row.get("mode") == "calls"
+    }
 
 
 def architectures(one: Repetition) -> set[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from trustbed.compare.calls import WrittenCalls
 from trustbed.compare.error import CompareError
 from trustbed.compare.judge import CaseValues, Values
 from trustbed.compare.metrics import LEVEL_TITLES
@@ -16,13 +17,11 @@ from trustbed.compare.model import LEVELS, LeftOut, TestbedResult
 from trustbed.compare.sources import (
     Observed,
     Part,
-    RunPart,
     Source,
     SourceCell,
     common_point,
 )
 from trustbed.compare.workloads import matched
-from trustbed.report.run.reading import Repetition
 
 ENOUGH = 10
 """Repetitions of each testbed that the method asks for."""
@@ -54,13 +53,13 @@ class Arrangement:
 class Gathered:
     """What the repetitions gave: values by case, and a record of every testbed.
 
-    ``kept`` has the repetitions of runs that count, by case and testbed.
+    ``written`` has the calls that repetitions that count wrote down, by case and testbed.
     """
 
     cases: list[CaseValues] = field(default_factory=list)
     testbeds: list[TestbedResult] = field(default_factory=list)
     caveats: list[str] = field(default_factory=list)
-    kept: dict[tuple[str, str], list[Repetition]] = field(default_factory=dict)
+    written: dict[tuple[str, str], list[Mapping[str, WrittenCalls]]] = field(default_factory=dict)
 
 
 def by_sources(sources: Sequence[Source], reference: str | None) -> Arrangement:
@@ -214,11 +213,7 @@ def gather(arranged: Arrangement, *, warm_up: int) -> Gathered:
                         LeftOut(repetition=one.name, case=label, reason=why)
                     )
             used[testbed.name] += len(kept)
-            if isinstance(part, RunPart):
-                names_kept = {one.name for one in kept}
-                found.kept[label, testbed.name] = [
-                    one for one in part.repetitions if one.directory in names_kept
-                ]
+            found.written[label, testbed.name] = part.written({one.name for one in kept})
             if kept:
                 traced[testbed.name] = any(one.found.traced for one in kept)
             dropped[testbed.name] += sum(one.found.dropped_at_start for one in kept)

@@ -6,13 +6,13 @@ compared: those of one trace that all repetitions have, without repetitions whos
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 
+from trustbed.compare.calls import WrittenCalls
 from trustbed.compare.model import ChainEdge, ChainResult, ChangedTransition, LaterCalls
-from trustbed.report.run.reading import Repetition
 
 if TYPE_CHECKING:
     from trustbed._core import CallAlphabet
@@ -30,8 +30,8 @@ LEAST = 2
 
 
 def chains_of(
-    reference: Sequence[Repetition],
-    candidate: Sequence[Repetition],
+    reference: Sequence[Mapping[str, WrittenCalls]],
+    candidate: Sequence[Mapping[str, WrittenCalls]],
     names: tuple[str, str],
     *,
     skip: int = SKIP,
@@ -40,21 +40,25 @@ def chains_of(
     """The chains of a candidate's repetitions; ``None`` where a side has no calls written down.
 
     Args:
-        reference: The repetitions of the reference.
-        candidate: Those of the candidate.
+        reference: What each repetition of the reference wrote down, by trace.
+        candidate: The same of the candidate.
         names: What both testbeds are called in examples.
         skip: Calls of every thread behind which chains are compared once more.
         order: Calls of a state, 1 to 4.
     """
-    trace = next(iter(sorted(_traces(reference) & _traces(candidate))), None)
+    traces = [{trace for one in side for trace in one} for side in (reference, candidate)]
+    trace = next(iter(sorted(set.intersection(*traces))), None)
     if trace is None:
         return None
-    sides = [[one for one in side if _is_whole(one, trace)] for side in (reference, candidate)]
+    sides = [
+        [one[trace] for one in side if trace in one and one[trace].is_whole]
+        for side in (reference, candidate)
+    ]
     lost = sum(len(side) for side in (reference, candidate)) - sum(map(len, sides))
     if min(map(len, sides)) < LEAST:
         return _nothing(f"Fewer than {LEAST} repetitions of a testbed have a whole trace.")
-    machines = [_architectures(side, trace) for side in sides]
-    if machines[0] != machines[1]:
+    machines = [{one.architecture for one in side if one.architecture} for side in sides]
+    if all(machines) and machines[0] != machines[1]:
         return _nothing(
             f"{names[0]} was traced on {_listed(machines[0])}, {names[1]} on "
             f"{_listed(machines[1])}: other calls are made there, so chains are not compared."
@@ -65,8 +69,7 @@ def chains_of(
 
     alphabet = CallAlphabet()
     own, other = (
-        list(_sequences(side, trace, name, alphabet))
-        for side, name in zip(sides, names, strict=True)
+        list(_sequences(side, name, alphabet)) for side, name in zip(sides, names, strict=True)
     )
     try:
         found = compare_calls(own, other, alphabet, options=Options(order=order))
@@ -103,44 +106,20 @@ def _later(
     )
 
 
-def _traces(repetitions: Sequence[Repetition]) -> set[str]:
-    """The traces that have their calls written down, in any repetition."""
-    return {
-        row["name"]
-        for one in repetitions
-        for row in one.record.get("traces") or ()
-        if row.get("mode") == "calls"
-    }
-
-
-def _is_whole(one: Repetition, trace: str) -> bool:
-    rows = [row for row in one.record.get("traces") or () if row["name"] == trace]
-    return bool(rows) and (rows[0].get("report") or {}).get("complete") is True
-
-
-def _architectures(repetitions: Sequence[Repetition], trace: str) -> set[str]:
-    return {
-        str((row.get("report") or {}).get("architecture"))
-        for one in repetitions
-        for row in one.record.get("traces") or ()
-        if row["name"] == trace
-    }
-
-
 def _listed(machines: Collection[str]) -> str:
     return ", ".join(sorted(machines))
 
 
 def _sequences(
-    repetitions: Sequence[Repetition], trace: str, name: str, alphabet: CallAlphabet
+    written: Sequence[WrittenCalls], name: str, alphabet: CallAlphabet
 ) -> Iterator[Sequences]:
     from trustbed.calls.sequences import repetition
 
-    for one in repetitions:
-        table = one.table(f"{trace}.calls")
+    for one in written:
+        table = one.read()
         if table is not None and len(table):
             called = pc.fill_null(table["call"].cast("string"), "unknown")
-            yield repetition(f"{name} {one.directory}", called, alphabet, threads=table["tid"])
+            yield repetition(f"{name} {one.repetition}", called, alphabet, threads=table["tid"])
 
 
 def _nothing(note: str) -> ChainResult:

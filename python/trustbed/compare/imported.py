@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from trustbed.compare.calls import WrittenCalls
 from trustbed.compare.error import CompareError
 from trustbed.compare.observing import Observation
 from trustbed.compare.sources import Observed, Source, SourceCell
@@ -93,6 +94,10 @@ class ImportedPart:
             for number, (name, found) in enumerate(self.results)
         ]
 
+    def written(self, kept: Collection[str]) -> list[Mapping[str, WrittenCalls]]:
+        """Nothing is traced."""
+        return []
+
 
 def _prefixed(found: Observation, prefix: str) -> Observation:
     if not prefix:
@@ -105,8 +110,13 @@ def _prefixed(found: Observation, prefix: str) -> Observation:
     )
 
 
-def read_results(path: Path, name: str) -> Source:
+def read_results(path: Path, name: str, *, others: str = "") -> Source:
     """A directory of results, or a single file.
+
+    Args:
+        path: The directory, or the file.
+        name: What it is called in the report.
+        others: What else the caller can read, for the error's hint.
 
     Raises:
         CompareError: Nothing in it can be read, or it holds results of several programs.
@@ -124,7 +134,7 @@ def read_results(path: Path, name: str) -> Source:
     if not tools:
         raise CompareError(
             f"neither a run nor results that can be read, {path}",
-            f"name a directory that trustbed run has made, or one with outputs of {KINDS}",
+            f"name a directory that trustbed run has made, or one with outputs of {KINDS}{others}",
         )
     if len(tools) > 1:
         raise CompareError(

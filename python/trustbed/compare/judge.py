@@ -46,6 +46,8 @@ _Counts = Sequence[Mapping[str, float]]
 _CALL_SHARE = 0.01
 """A call is named where it differs by more than this share of all calls of the reference."""
 _MOST_CALLS = 8
+_ALL_CALLS = "system_calls"
+"""The key of the metric that counts every call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +57,7 @@ class Values:
     Attributes:
         testbed: Its name.
         metrics: Values of the repetitions that count, by the key of the metric.
-        per: What counted metrics are counted for: ``request`` or ``MB``, by key.
+        per: What counted metrics are counted for: ``request``, ``MB`` or ``trace``, by key.
         absent: Why a metric or a whole level has no values, by its key or level.
         calls: How often each system call was made in every repetition, by workload.
     """
@@ -141,9 +143,17 @@ def judge(cases: Sequence[CaseValues], rules: Rules) -> tuple[tuple[CaseResult, 
 
 def _calls(reference: Values, candidate: Values) -> dict[str, tuple[ChangedCall, ...]]:
     """The calls whose means differ most, what differs by most first, by workload."""
-    common = (name for name in reference.calls if name in candidate.calls)
+    common = (
+        name
+        for name in reference.calls
+        if name in candidate.calls and _counted_by(reference, name) == _counted_by(candidate, name)
+    )
     found = {name: _changed(reference.calls[name], candidate.calls[name]) for name in common}
     return {name: calls for name, calls in found.items() if calls}
+
+
+def _counted_by(one: Values, workload: str) -> str | None:
+    return one.per.get(f"{workload}.{_ALL_CALLS}" if workload else _ALL_CALLS)
 
 
 def _changed(reference: _Counts, candidate: _Counts) -> tuple[ChangedCall, ...]:
@@ -207,6 +217,11 @@ def _tested(key: str, reference: Values, candidate: Values, rules: Rules) -> _Te
         note = f"{lacking.testbed}: {why}"
         nothing = Sample(0.0, None, 0)
         return _Tested(replace(empty, note=note), (first or nothing, second or nothing), None)
+    if metric.counted and reference.per.get(key) != candidate.per.get(key):
+        note = " and ".join(
+            f"{one.testbed} per {one.per.get(key)}" for one in (reference, candidate)
+        )
+        return _Tested(replace(empty, note=note), (first, second), None)
     difference = second.mean - first.mean
     found = replace(
         empty,

@@ -43,7 +43,7 @@ class MetricResult(msgspec.Struct, frozen=True, kw_only=True):
         key: ``requests_per_second``; with several workloads ``fetch.requests_per_second``.
         title: For people: ``reads/request``.
         unit: Base unit: ``1/s``, ``s``, ``B``, ``bit/s``, ``1``.
-        per: What it is counted for: ``request``, ``MB`` or nothing.
+        per: What it is counted for: ``request``, ``MB``, ``trace`` or nothing.
         tolerance: The share of the reference's mean that counts as similar.
         difference: Candidate less reference.
         difference_percent: The same in percent of the reference; ``null`` of a reference of 0.

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from trustbed.compare import calls
+from trustbed.compare.calls import WrittenCalls
 from trustbed.compare.observing import Observation, chosen_point, observe, points
 from trustbed.compare.workloads import Asked, asked_of
 from trustbed.report.run.reading import Repetition
@@ -64,6 +66,9 @@ class Part(Protocol):
     def observed(self, called: Mapping[str, str], point: str | None) -> list[Observed]:
         """Every repetition; ``called`` is how metrics of each workload are prefixed."""
 
+    def written(self, kept: Collection[str]) -> list[Mapping[str, WrittenCalls]]:
+        """The calls that traces of the named repetitions wrote down, by trace."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPart:
@@ -89,6 +94,10 @@ class RunPart:
             Observed(one.directory, one.round, observe(one, called, point=point))
             for one in self.repetitions
         ]
+
+    def written(self, kept: Collection[str]) -> list[Mapping[str, WrittenCalls]]:
+        """As of :class:`Part`."""
+        return [calls.written(one) for one in self.repetitions if one.directory in kept]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,15 +8,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from trustbed.calls.table import ARCHITECTURE
+from trustbed.calls.table import ARCHITECTURE, COMPLETE, yes_or_no
 from trustbed.run import rows
 
 TABLE = ".calls.parquet"
 """What follows the name of a trace, below ``samples`` and below ``tables``."""
 
 
-def convert(source: Path, target: Path) -> rows.Converted:
+def convert(source: Path, target: Path, *, complete: bool | None = None) -> rows.Converted:
     """Writes the rows of a tracer as the table of calls (:data:`trustbed.calls.table.CALLS`).
+
+    Args:
+        source: The rows.
+        target: The table.
+        complete: Whether the tracer lost none, if that is known by now; the table says so.
 
     Raises:
         RowsError: The file is none of a tracer, or damaged.
@@ -25,9 +30,10 @@ def convert(source: Path, target: Path) -> rows.Converted:
     architecture = rows.word(source, "architecture")
     if names is None or architecture is None:
         raise rows.RowsError(f"no system calls, {source}", "the file is damaged: do not use it")
-    return rows.convert(
-        source, target, names={"call": names}, metadata={ARCHITECTURE: architecture.encode()}
-    )
+    metadata = {ARCHITECTURE: architecture.encode()}
+    if complete is not None:
+        metadata[COMPLETE] = yes_or_no(complete)
+    return rows.convert(source, target, names={"call": names}, metadata=metadata)
 
 
 def offer(record: Mapping[str, Any], path: Path, tables: Path) -> None:

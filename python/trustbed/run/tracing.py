@@ -84,7 +84,7 @@ class _Tracer:
         report = agent.stop(END_SECONDS)
         if self.rows is not None and self.target is not None:
             partial = self.rows.with_suffix(".parquet")
-            calls.convert(self.rows, partial)
+            calls.convert(self.rows, partial, complete=bool(report["complete"]))
             flush(partial)
             partial.replace(self.target)
             flush(self.target.absolute().parent)
