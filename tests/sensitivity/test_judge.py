@@ -13,8 +13,10 @@ from bench.sensitivity import tried
 from trustbed.sensitivity.cascade import Band
 from trustbed.sensitivity.judge import advice, answers, effects, scales
 from trustbed.sensitivity.judge.effects import Seen
+from trustbed.sensitivity.judge.wording import interval
 from trustbed.sensitivity.model import Said
 from trustbed.sensitivity.plan import Treatment
+from trustbed.sensitivity.statistics import Effect
 
 LINK = 10e6
 
@@ -97,7 +99,7 @@ def test_load_is_told_from_burstiness() -> None:
     assert answers.kind(bursts).answer == "burstiness"
     for one in bursts:
         if one.treatment.name == "steady":
-            one.logs = {round_: log + (round_ - 1) / 9 for round_, log in one.logs.items()}
+            one.logs = {round_: log + (round_ - 1) / 40 for round_, log in one.logs.items()}
     assert answers.kind(bursts).answer == "burstiness, perhaps load"
     both = suite(lambda name, load: 1 + load + load * (name == "web"))
     assert answers.kind(both).answer == "both"
@@ -116,11 +118,126 @@ def test_constant_traffic_of_another_rate_is_interpolated() -> None:
     web = next(one for one in found if one.treatment.label == "web 60 %")
     web.carried = 0.45 * LINK  # less than asked for, and yet as slow as constant traffic of 60 %
     beyond = dict(zip((one.treatment.label for one in found), effects.beyond(found), strict=True))
-    expected = math.log(1.6) - (math.log(1.3) + math.log(1.6)) / 2
+    # The curve is that of what such traffic leaves of the link.
+    share = math.log(0.7 / 0.55) / math.log(0.7 / 0.4)
+    expected = math.log(1.6) - ((1 - share) * math.log(1.3) + share * math.log(1.6))
     assert beyond["web 60 %"].value == pytest.approx(expected, abs=0.02)
     assert beyond["steady 60 %"] is None
-    web.rates = {round_: 0.8 * LINK for round_ in web.logs}  # more than constant traffic was tried
+    web.payload_rates = {round_: 0.8 * LINK for round_ in web.logs}  # more than was tried
     assert effects.beyond(found)[found.index(web)] is None
+
+
+def test_small_packets_are_more_than_their_payload() -> None:
+    found = suite(lambda _name, load: 1 + load, noise=0.001)
+    web = next(one for one in found if one.treatment.label == "web 60 %")
+    web.payload_rates = {round_: 0.43 * LINK for round_ in web.logs}
+    web.overhead = 0.6 / 0.43
+    more = effects.beyond(found)[found.index(web)]
+    assert more is not None
+    assert more.value == pytest.approx(0.0, abs=0.01)
+
+
+def test_backgrounds_that_cost_what_constant_traffic_costs_in_the_mean_are_load() -> None:
+    found = suite(lambda _name, load: 1 + load, noise=0.001)
+    for place, one in enumerate(one for one in found if one.treatment.name in ("web", "bulk")):
+        # Each swings from round to round, and never both of a load in the same direction.
+        for round_ in one.logs:
+            one.logs[round_] += (-1) ** (round_ + place) * 0.1
+    kind = answers.kind(found)
+    assert kind.answer == "load"
+    assert "in the mean of all of them" in kind.sentence
+    # Two that are far off in opposite directions are not alike.
+    for one in found:
+        if one.treatment.name in ("web", "bulk"):
+            sign = 1 if one.treatment.name == "web" else -1
+            for round_ in one.logs:
+                one.logs[round_] += sign * 0.15
+    assert answers.kind(found).answer == "load, perhaps more"
+
+
+def test_constant_traffic_that_costs_nothing_leaves_burstiness() -> None:
+    found = suite(lambda name, load: 1 + load * (name != "steady"), noise=0.001)
+    for one in found:
+        if one.treatment.name in ("web", "bulk"):
+            one.carried = 2 * LINK  # beyond what constant traffic was tried at
+            sign = 1 if one.treatment.name == "web" else -1
+            for round_ in one.logs:
+                one.logs[round_] += sign * (-1) ** round_ * 0.3
+    kind = answers.kind(found)
+    assert kind.answer == "unknown", "nothing can be compared at one rate"
+    next(one for one in found if one.treatment.label == "web 30 %").carried = 0.3 * LINK
+    assert answers.kind(found).answer == "burstiness"
+
+
+def test_what_constant_traffic_costs_is_uncertain_too() -> None:
+    found = suite(lambda name, load: 1 + load * (name == "web"), noise=0.004)
+    for one in found:
+        if one.treatment.name == "steady":
+            one.logs = {round_: log + (-1) ** round_ for round_, log in one.logs.items()}
+    assert answers.kind(found).answer == "unknown"
+    # A round without constant traffic has nothing to compare with.
+    for one in found:
+        if one.treatment.name == "steady":
+            one.logs = {0: one.logs[0]}
+    more = effects.beyond(found)[-1]
+    assert more is not None
+    assert more.rounds == 1
+
+
+def test_traffic_that_gives_way_does_not_hide_what_hurts() -> None:
+    costs = {"steady": 1.0, "web": 1.3, "bulk": 0.6}
+    found = suite(lambda name, load: (1 + load) * costs[name], noise=0.001)
+    kind = answers.kind(found)
+    assert kind.answer == "both"
+    assert "web" in kind.sentence
+    assert "gives way" in kind.sentence
+
+
+def test_an_application_that_breaks_now_and_then_is_not_told_that_nothing_matters() -> None:
+    found = suite(lambda _name, _load: 1.0, noise=0.001)
+    found[-1].broken = 3
+    said = answers.matters(found)
+    assert said.answer == "unknown"
+    assert "in 3 of 7 repetitions beside bulk 60 %" in said.sentence
+    assert answers.kind(found).answer != "neither"
+    found[-1].broken = 7
+    found[-1].logs.clear()
+    assert [one.label for one in advice.bracket(found)] == ["quiet", "bulk 60 %"]
+
+
+def test_traffic_against_the_data_that_breaks_it_was_tried() -> None:
+    found = suite(lambda _name, load: 1 + load, noise=0.001)
+    back = seen("web", 0.6, 1.0, reverse=True)
+    back.logs.clear()
+    assert "too few usable repetitions" in answers.direction([*found, back]).sentence
+    back.broken = 4
+    assert answers.direction([*found, back]).answer == "both"
+
+
+def test_a_queue_that_is_shorter_where_it_is_slower_is_no_cause() -> None:
+    found = suite(lambda _name, load: 1 + load, noise=0.001)
+    for one in found:
+        for round_, log in one.logs.items():
+            one.queues[round_], one.losses[round_] = 1.0 - log / 10, 0.0
+    assert answers.way(found).answer == "unknown"
+
+
+def test_nothing_certain_brackets_nothing() -> None:
+    found = suite(lambda _name, _load: 1.05, noise=0.5)
+    assert advice.bracket(found) == ()
+    said = {
+        "matters": answers.matters(found),
+        "kind": answers.kind(found),
+        "scales": scales.scales((), None),
+        "direction": answers.direction(found),
+        "way": answers.way(found),
+    }
+    assert "none can be named" in " ".join(advice.advice(said, ()))
+
+
+def test_an_interval_that_says_nothing_is_not_written() -> None:
+    wide = interval(Effect(value=0.3, low=-20.0, high=20.6, rounds=2))
+    assert wide == "1.35 times (too few rounds for an interval)"
 
 
 def test_a_background_that_breaks_the_application_matters() -> None:
@@ -136,7 +253,7 @@ def test_a_background_that_breaks_the_application_matters() -> None:
 
 def test_traffic_that_gives_way_is_less_than_constant_traffic() -> None:
     found = suite(lambda name, load: 1 + load if name == "steady" else 1.0)
-    assert answers.kind(found).answer == "load"
+    assert answers.kind(found).answer == answers.YIELDS
     assert "gives way" in answers.kind(found).sentence
 
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 from trustbed.findings import words as units
 from trustbed.report.records import Row
+from trustbed.workload.intervals import is_open as is_open
 
 UNKNOWN = "?"
 
@@ -46,11 +47,6 @@ def bits(bits_per_second: float | None) -> str:
 def percent(share: float | None) -> str:
     """A share of one as percent: 80 %, 4.3 %."""
     return _cell(units.percent_words(share))
-
-
-def is_open(low: float, high: float) -> bool:
-    """Whether an interval of a ratio is so wide that it says nothing: by more than 1,000 times."""
-    return high > 1000 * low
 
 
 def duration(seconds: float | None) -> str:

@@ -53,7 +53,7 @@ def sensitivity(
     """
     chosen = options or Options()
     earlier = kept.read(Path(out))
-    plan = planned(scenario, chosen, earlier.ceiling, earlier.sender)
+    plan = planned(scenario, chosen, earlier.ceiling, earlier.sender_for(chosen.workload))
     check_budget(plan, chosen)
     facts = about or session_about()
     study = Study(plan, Path(out), earlier, chosen, listener, facts)

@@ -14,6 +14,8 @@ import pyarrow.parquet
 BIN_NS = 1_000_000
 """The width of the bins of a series."""
 PACKETS = Path("ledger") / "packets.parquet"
+_HEADERS = 66
+"""Ethernet, IPv4, and TCP with timestamps."""
 _PASSED = pa.array(["passed", "inside"])
 
 
@@ -23,13 +25,15 @@ class Arrivals:
 
     Attributes:
         pipe: The direction: the name of its pipe.
-        series: IP bytes of every millisecond; where the link takes frames, of the frames.
+        series: Bytes of the frames of every millisecond.
+        packets: How many came.
         lost: The share of packets that it lost.
         queue_seconds: The time that what a packet found in the queue takes to send, in the mean.
     """
 
     pipe: str
     series: Sequence[float]
+    packets: int
     lost: float
     queue_seconds: float
 
@@ -38,6 +42,12 @@ class Arrivals:
         """The mean rate."""
         seconds = len(self.series) * BIN_NS / 1e9
         return 8 * sum(self.series) / seconds if seconds else 0.0
+
+    @property
+    def packets_over_payload(self) -> float:
+        """Bytes of frames by bytes of payload, of TCP."""
+        octets = sum(self.series)
+        return octets / max(1.0, octets - _HEADERS * self.packets) if octets else 1.0
 
 
 def arrivals(
@@ -90,6 +100,7 @@ def _of(table: pa.Table, pipe: str, begin_ns: int, end_ns: int, capacity: float)
     return Arrivals(
         pipe=pipe,
         series=series,
+        packets=table.num_rows,
         lost=1.0 - (pc.mean(pc.cast(passed, pa.int64())).as_py() or 0.0),
         queue_seconds=8 * waiting / capacity,
     )

@@ -10,7 +10,7 @@ from trustbed.sensitivity import cascade
 from trustbed.sensitivity.design import MOST_ROUNDS, Planned
 from trustbed.sensitivity.judge import advice, answers, effects, scales
 from trustbed.sensitivity.judge.effects import Seen
-from trustbed.sensitivity.model import Sensitivity
+from trustbed.sensitivity.model import Said, Sensitivity
 from trustbed.sensitivity.observing import Value
 from trustbed.sensitivity.plan import QUIET, pasted, seed_of
 from trustbed.sensitivity.words import span
@@ -52,9 +52,8 @@ def concluded(plan: Planned, carried: Carried) -> Sensitivity:
         "direction": answers.direction(found, value.word),
         "way": answers.way(found),
     }
-    if said["matters"].answer == "unknown":
-        said["matters"] = scales.shown(bands, carried.base, value.word) or said["matters"]
-    chosen = advice.bracket(found)
+    _agree(said, scales.shown(bands, carried.base, value.word))
+    chosen = () if said["matters"].answer == "no" else advice.bracket(found)
     unseen = [one for one in plan.bands if one.first not in {band.first for band in bands}]
     rounds = max((len(one.logs) for one in found), default=0)
     return Sensitivity(
@@ -86,6 +85,30 @@ def concluded(plan: Planned, carried: Carried) -> Sensitivity:
     )
 
 
+def _agree(said: dict[str, Said], amplified: Said | None) -> None:
+    """What one answer knows and another leaves open; ``amplified``: what surrogates showed."""
+    kind = said["kind"]
+    if said["matters"].answer == "unknown":
+        if amplified is not None:
+            said["matters"] = amplified
+        elif kind.answer.startswith(("both", "burstiness")):
+            said["matters"] = Said(answer="yes", sentence=f"Background matters. {kind.sentence}")
+    elif said["matters"].answer == "no":
+        said["way"] = Said(answer="neither", sentence="There is no difference to explain.")
+        if amplified is not None:
+            more = amplified.sentence.removeprefix("Background matters: ")
+            plain = said["matters"].sentence
+            said["matters"] = Said(
+                answer="no", sentence=f"{plain} Burstier ones would matter: {more}"
+            )
+    if said["direction"].answer.startswith("reverse"):
+        for name in ("kind", "scales"):
+            one = said[name]
+            said[name] = Said(
+                answer=one.answer, sentence=f"Of traffic with the data: {one.sentence}"
+            )
+
+
 def _caveats(
     plan: Planned, carried: Carried, rounds: int, unseen: Sequence[cascade.Band]
 ) -> list[str]:
@@ -114,13 +137,19 @@ def _caveats(
             if plan.study.first.backgrounds
             else f"its data are taken to flow from {plan.where.sender}: nothing of them was seen"
         )
-    if unseen:
+    if unseen and carried.base is not None:
         scales = ", ".join(span(*one.seconds()) for one in unseen)
         said.append(f"no two usable repetitions of the surrogates at {scales}")
+    said += [
+        f"beside {one.treatment.label} the application gave no result in {one.broken} of "
+        f"{one.broken + len(one.logs)} repetitions; these are in no interval"
+        for one in found
+        if one.broken
+    ]
     failed = sum(one.failed for one in found)
     if failed:
         said.append(f"{failed:,} requests failed; they are not in the response times")
-    if not effects.narrow(found) and rounds < MOST_ROUNDS:
+    if not effects.narrow(found) and rounds < MOST_ROUNDS and not carried.troubles:
         said.append("the budget ended before all intervals of the suite were narrow (10 %)")
     if plan.bands:
         said.append("surrogates are played back: unlike users behind real TCP they do not give way")

@@ -21,13 +21,19 @@ class Kept(msgspec.Struct, frozen=True):
         ceiling: What the machine sustains; ``None`` if nothing was demanded that needs to know.
             Measured anew, it could leave out other backgrounds than before, and runs that were
             begun could not be continued.
-        sender: Who was measured to send a command's data; ``None`` before, and of other workloads.
+        sender: Who was measured to send the data of ``sender_of``; ``None`` before.
+        sender_of: The workload of which it was measured.
     """
 
     seconds: float = 0.0
     base: str | None = None
     ceiling: Ceiling | None = None
     sender: str | None = None
+    sender_of: str | None = None
+
+    def sender_for(self, workload: str | None) -> str | None:
+        """Who was measured to send the data of a workload, of any if none is named."""
+        return self.sender if workload in (None, self.sender_of) else None
 
     def write(self, directory: Path) -> None:
         """Writes it at once or not at all."""

@@ -8,9 +8,10 @@ from trustbed.report.records import Row
 from trustbed.report.run.reading import Measured, Repetition
 from trustbed.workload.distribution import mean, quantile
 
-_PACKET_OVER_PAYLOAD = 1500 / 1448
-"""Of a full TCP segment with timestamps."""
 _UNFINISHED = ("failed", "time_limit")
+_BEGINNING = 1
+_UNHEARD = 1e-4
+"""Seconds of jitter that no playout buffer notices; also, a steady stream has a logarithm then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +36,12 @@ class Value:
 
 
 def is_broken(repetition: Repetition, workload: str) -> bool:
-    """Whether the application gave no result, or did not come to its end."""
+    """Whether the application gave no result, or did not come to its end.
+
+    Not where something else of the experiment failed: that says nothing about the application.
+    """
+    if repetition.record.get("failures"):
+        return False
     record = repetition.workload(workload)
     return record.get("outcome") in _UNFINISHED or value_of(repetition, workload) is None
 
@@ -69,10 +75,8 @@ def _of(measured: Measured) -> Value | None:
         if rate:
             return Value(cost=1 / rate, median=rate, p95=None, measure=name, unit="bit/s")
     if measured.jitter is not None:
-        # A microsecond more: a stream without any variation has a logarithm, too.
-        cost = measured.jitter + 1e-6
         return Value(
-            cost=cost,
+            cost=measured.jitter + _UNHEARD,
             median=measured.jitter,
             p95=None,
             measure="spread of the delay (p95 − p50)",
@@ -91,18 +95,18 @@ def _seconds(
 
 
 def sent_by(repetition: Repetition, background: str) -> float | None:
-    """What a background sent in the mean of its larger direction, in bit/s of IP packets."""
+    """The payload that a background of users sent in the mean of its larger direction, in bit/s.
+
+    Without the first second, in which its users begin. ``None`` of one that sends packets: it sends
+    the same beside an application as alone.
+    """
     rows = repetition.record.get("backgrounds") or ()
     send: Row = next(
         (one.get("send") or {} for one in rows if one.get("background") == background), {}
     )
-    seconds = (send.get("duration_ns") or 0) / 1e9
-    if not seconds:
+    seconds = (send.get("duration_ns") or 0) // 1_000_000_000
+    if seconds < _BEGINNING + 1 or "open_connections" not in send:
         return None
-    if "open_connections" in send:
-        payload = max(
-            sum(send.get(f"{side}_sent_bytes_per_second") or ()) for side in ("client", "server")
-        )
-        return 8 * payload * _PACKET_OVER_PAYLOAD / seconds
-    offered = send.get("offered_ip_bytes_per_second")
-    return 8 * sum(offered) / seconds if offered else None
+    sides = (send.get(f"{side}_sent_bytes_per_second") or () for side in ("client", "server"))
+    steady = (sum(one[_BEGINNING:seconds]) for one in sides)
+    return 8 * max(steady) / (seconds - _BEGINNING)

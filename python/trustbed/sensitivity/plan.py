@@ -142,8 +142,10 @@ def place(
             f"{found.name} is an estimator, and its error is not larger where it is slower",
             "compare its errors with a factor of backgrounds: examples/background",
         )
-    is_known = found.data_from is not None or sender is not None
-    sender = found.data_from or sender or found.host
+    # What a program is told by its own options may turn the data round.
+    sure = None if found.command else found.data_from
+    is_known = sure is not None or sender is not None
+    sender = sure or sender or found.data_from or found.host
     receiver = found.to if sender == found.host else found.host
     if receiver is None:
         raise SensitivityError(
@@ -297,7 +299,7 @@ def surrogate(name: str, file: Path, where: Place, load: float, **what: object) 
     )
 
 
-_ELSE = frozenset({"services", "faults", "background", "capture"})
+_ELSE = frozenset({"services", "faults", "background", "capture", "trace"})
 """Tables of the user's scenario that have no part in a background by itself."""
 
 

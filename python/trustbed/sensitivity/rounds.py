@@ -49,6 +49,7 @@ class Rounds:
             seen, one = found[repetition.cell], self._observe(repetition, part.background)
             seen.broken += one.broken
             seen.failed += one.failed
+            seen.discarded += not repetition.counts
             if one.value is None or one.broken or not repetition.counts:
                 continue
             self.value = self.value or one.value
@@ -58,7 +59,7 @@ class Rounds:
             if one.value.p95 is not None:
                 seen.p95s.append(one.value.p95)
             if one.sent is not None:
-                seen.rates[this_round] = one.sent
+                seen.payload_rates[this_round] = one.sent
             if one.queue is not None and one.lost is not None:
                 seen.queues[this_round], seen.losses[this_round] = one.queue, one.lost
         return found
@@ -114,6 +115,7 @@ class Rounds:
             if ways:
                 own = max(ways.values(), key=lambda one: one.bits_per_second)
                 seen.series, seen.carried = own.series, own.bits_per_second
+                seen.overhead = own.packets_over_payload
 
 
 def complete_rounds(directory: Path) -> int:

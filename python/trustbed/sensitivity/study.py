@@ -27,6 +27,7 @@ from trustbed.sensitivity.judge.effects import Seen
 from trustbed.sensitivity.judge.scales import changes
 from trustbed.sensitivity.kept import Kept
 from trustbed.sensitivity.model import Sensitivity
+from trustbed.sensitivity.observing import is_broken
 from trustbed.sensitivity.plan import QUIET, Part, SensitivityError, beside
 from trustbed.sensitivity.rounds import Rounds, complete_rounds
 from trustbed.sensitivity.surrogates import base_of, surrogates
@@ -69,22 +70,26 @@ class Study:
     def measured_sender(self) -> str | None:
         """Which of both ends of the link sends most of the application's data, by one repetition.
 
-        ``None`` where the scenario has traffic of its own, which would be counted, too, or where
-        nothing crossed the link.
+        ``None`` where the scenario has other traffic, which would be counted, too, or where nothing
+        crossed the link, or the application gave no result.
         """
         plan = self._plan
-        if plan.study.first.backgrounds:
+        if plan.study.first.backgrounds or len(plan.study.first.workloads) > 1:
             return None
         self._out.mkdir(parents=True, exist_ok=True)
         where, keys = plan.where, keys_of(plan.study)
         part = beside(plan.study, keys, plan.treatments[:1], where, "who sends")
         (repetition, *_) = self._run(part, "direction", 1).repetitions
-        ways = self._read.ways(repetition, where.workload.start_ns) if repetition.complete else {}
+        if not repetition.complete or is_broken(repetition, where.workload.name):
+            return None
+        ways = self._read.ways(repetition, where.workload.start_ns)
         if not ways:
             return None
         most = max(ways, key=lambda pipe: ways[pipe].bits_per_second)
         sender = where.sender if most == where.pipe else where.receiver
-        self._kept = msgspec.structs.replace(self._kept, sender=sender)
+        self._kept = msgspec.structs.replace(
+            self._kept, sender=sender, sender_of=where.workload.name
+        )
         self._keep()
         return sender
 
@@ -104,8 +109,10 @@ class Study:
         self._read.add_alone(found, plan.alone, alone)
         value = self._read.value
         if value is None or not any(one.logs for one in found):
+            discarded = sum(one.discarded for one in found)
             raise SensitivityError(
-                f"{plan.where.workload.name} gave no number that could be compared",
+                f"{plan.where.workload.name} gave no number that could be compared"
+                + (f": {discarded} repetitions were discarded" if discarded else ""),
                 f"see trustbed report {self._out / 'suite'}",
             )
         base, changed = self._changed(found) if plan.bands else (None, [])
@@ -158,9 +165,15 @@ class Study:
         return Reading(directory.path)
 
     def _rounds(self, part: Part, name: str, until: float) -> list[Seen]:
-        """Rounds until all intervals are narrow, or another round would not fit."""
-        rounds = max(effects.LEAST_ROUNDS, complete_rounds(self._out / name))
+        """Rounds until all intervals are narrow, or another round would not fit.
+
+        Each is a session of its own, as a run leaves out what fails several times in one; the first
+        few are carried out whatever their share of the budget, as long as there is any of it.
+        """
+        rounds = max(1, complete_rounds(self._out / name))
+        per_round = part.seconds_per_round
         while True:
+            begun, before = self._spent(), complete_rounds(self._out / name)
             try:
                 reading = self._run(part, name, rounds)
             except RunError as error:
@@ -170,9 +183,12 @@ class Study:
                 return self._read.seen(part, Reading(self._out / name))
             found = self._read.seen(part, reading)
             self._keep()
-            full = self._spent() + part.seconds_per_round > until
+            if rounds > before:
+                per_round = max(per_round, (self._spent() - begun) / (rounds - before))
+            is_first = rounds < effects.LEAST_ROUNDS
+            full = self._spent() + per_round > (self._options.budget_seconds if is_first else until)
             hopeless = not any(one.logs for one in found)
-            if full or hopeless or rounds >= MOST_ROUNDS or _is_narrow(found):
+            if full or hopeless or rounds >= MOST_ROUNDS or (not is_first and _is_narrow(found)):
                 return found
             rounds += 1
 

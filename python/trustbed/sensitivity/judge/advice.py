@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from trustbed.sensitivity.judge.answers import NEGLIGIBLE, in_the_mean
+from trustbed.sensitivity.judge.answers import NEGLIGIBLE, YIELDS, in_the_mean
 from trustbed.sensitivity.judge.effects import Seen, quiet_of, slowdowns, surely, together
 from trustbed.sensitivity.judge.wording import SLOW, interval
 from trustbed.sensitivity.model import Said
@@ -17,22 +17,30 @@ def bracket(seen: Sequence[Seen]) -> tuple[Treatment, ...]:
     The slowest is the one with the highest lower end of its interval. Of those whose slowdown is
     as large within the uncertainty, the one at the lower load: it needs less to show the same. Of
     those at that load the surest: who measures beside it finds that slowdown again. Where it is
-    certain of the mean of a load alone, the surest of those that are as slow as that.
+    certain of the mean of a load alone, the surest of those that are as slow as that. One beside
+    which the application gave no result is slower than any. Empty where nothing is certain.
     """
+    quiet = quiet_of(seen)
+    broken = [
+        one.treatment
+        for one in seen
+        if one.treatment.name != QUIET and one.is_broken and quiet.broken == 0
+    ]
+    if broken:
+        return (quiet.treatment, min(broken, key=lambda one: one.load))
     known = [
         (one.treatment, found)
         for one, found in zip(seen, slowdowns(seen), strict=True)
         if found is not None and one.treatment.name != QUIET
     ]
-    if not known:
+    mean = in_the_mean(together(seen))
+    if not known or (mean is None and not any(found.excludes() for _, found in known)):
         return ()
-    quiet = quiet_of(seen).treatment
     slowest = max(known, key=lambda one: surely(one[1]))
     fastest = min(known, key=lambda one: one[1].value)
     least = slowest[1].low if slowest[1].low is not None else slowest[1].value
     alike = [one for one in known if one[1].value >= least and surely(one[1]) > 0] or [slowest]
     highest = min(alike, key=lambda one: (one[0].load, -surely(one[1])))
-    mean = in_the_mean(together(seen))
     if mean is not None and not any(found.excludes(NEGLIGIBLE) for _, found in known):
         load, slow = mean
         as_slow = [
@@ -41,7 +49,7 @@ def bracket(seen: Sequence[Seen]) -> tuple[Treatment, ...]:
             if one[0].load == load and not one[0].reverse and one[1].value >= slow.value
         ]
         highest = min(as_slow, key=lambda one: one[1].half_width, default=highest)
-    chosen = [quiet]
+    chosen = [quiet.treatment]
     if fastest[1].value < 0 and fastest[1].excludes():
         chosen.append(fastest[0])
     if highest[0] not in chosen:
@@ -84,16 +92,24 @@ def advice(
         return tuple(found)
     if answers["kind"].answer == "load":
         found.append("Constant traffic at the right mean rate is enough as background.")
+    elif answers["kind"].answer == YIELDS:
+        found.append(
+            "Constant traffic at the right mean rate costs it more than users behind real TCP do, "
+            "who give way: take it for the worst, and a model of users for what is usual."
+        )
     elif answers["kind"].answer in ("both", "burstiness", "burstiness, perhaps load"):
         found.append(
             "Constant or Poisson traffic is not enough: use backgrounds with the burstiness that "
             "its users will meet, at the same mean rate."
         )
     if answers["scales"].answer not in ("unknown", "none"):
+        scales = answers["scales"].answer
         found.append(
-            f"A background must be realistic at these time scales: {answers['scales'].answer}. "
-            "Compare its energy there with that of the network which you care about "
-            "(trustbed burst CAPTURE)."
+            f"If your network is burstier than these backgrounds at these time scales, they are "
+            f"not enough: {scales}. Compare the energy there (trustbed burst CAPTURE)."
+            if answers["kind"].answer in ("load", YIELDS, "neither")
+            else f"A background must be realistic at these time scales: {scales}. Compare its "
+            "energy there with that of the network which you care about (trustbed burst CAPTURE)."
         )
     if answers["direction"].answer == "reverse":
         found.append(
@@ -108,6 +124,10 @@ def advice(
             f"Report it beside {' and '.join(one.label for one in chosen)}: {others} "
             + ("lie" if beyond else "lies")
             + " between them, within the uncertainty."
+        )
+    if not chosen:
+        found.append(
+            "No background is certain to change it yet, so none can be named to report it beside."
         )
     if beyond:
         found.append(f"More rounds would tell whether these lie beyond them: {'; '.join(beyond)}.")

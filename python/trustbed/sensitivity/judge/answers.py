@@ -18,20 +18,22 @@ from trustbed.sensitivity.judge.effects import (
 from trustbed.sensitivity.judge.wording import SLOW, interval, percent
 from trustbed.sensitivity.model import Said
 from trustbed.sensitivity.plan import QUIET
-from trustbed.sensitivity.statistics import Effect, determined
+from trustbed.sensitivity.statistics import Effect, correlation, determined
 
 NEGLIGIBLE = math.log(1.05)
 """What a slowdown must exceed to matter."""
 APART = 0.15
 """By how much one of queue and loss must explain more than the other to be named."""
 EXPLAINED = 0.5
+YIELDS = "load, less where it gives way"
+"""The kind of an application that takes more from users behind real TCP than from packets."""
 
 
 def matters(seen: Sequence[Seen], word: str = SLOW) -> Said:
     """Does background matter here at all? ``word``: what a larger number means."""
     others = [one for one in seen if one.treatment.name != QUIET]
     quiet = quiet_of(seen)
-    broken = [one for one in others if one.broken > len(one.logs) and quiet.broken == 0]
+    broken = [one for one in others if one.is_broken and quiet.broken == 0]
     if broken:
         names = ", ".join(one.treatment.label for one in broken)
         return Said(
@@ -53,6 +55,18 @@ def matters(seen: Sequence[Seen], word: str = SLOW) -> Said:
     worst = f"{most[0]} makes it {interval(most[1])} {word} as without background"
     if any(slow.excludes(NEGLIGIBLE) for _, slow in found):
         return Said(answer="yes", sentence=f"Background matters: {worst}.")
+    at_times = [one for one in others if one.broken and quiet.broken == 0]
+    if at_times:
+        counts = ", ".join(
+            f"in {one.broken} of {one.broken + len(one.logs)} repetitions beside "
+            f"{one.treatment.label}"
+            for one in at_times
+        )
+        return Said(
+            answer="unknown",
+            sentence="Too uncertain to say whether background matters: the application gave no "
+            f"result {counts}, and alone it always did; where it did, {worst}.",
+        )
     if len(found) == len(others) and all(slow.within(NEGLIGIBLE) for _, slow in found):
         return Said(
             answer="no",
@@ -100,26 +114,45 @@ def kind(seen: Sequence[Seen], word: str = SLOW) -> Said:
         )
     load = any(found.excludes(NEGLIGIBLE) for found in steady)
     heavy = max(steady, key=lambda found: found.value)
-    most, by = max(more, key=lambda one: abs(surely(one[1])))
-    bursts = any(found.excludes(NEGLIGIBLE) for _, found in more)
-    mean = None if bursts else in_the_mean(together_beyond(seen))
+    costs = [one for one in more if (one[1].low or 0.0) > NEGLIGIBLE]
+    yields = [one for one in more if (one[1].high or 0.0) < -NEGLIGIBLE]
+    # One that gives way does not undo what another costs.
+    most, by = max(costs or more, key=lambda one: abs(surely(one[1])))
+    bursts = bool(costs)
+    mean = None if costs or yields else in_the_mean(together_beyond(seen))
     told = (
         f"constant traffic makes it up to {interval(heavy)} {word} as none; over constant traffic "
         f"of the same rate, {most.treatment.label} makes it {interval(by)} {word}"
     )
+    if costs and yields:
+        least, less = min(yields, key=lambda one: one[1].value)
+        told += f", and {least.treatment.label}, which gives way, {interval(less)}"
+    flat = all(found.within(NEGLIGIBLE) for found in steady)
+    slowed = in_the_mean(together(seen)) if flat else None
+    if not costs and not yields and mean is None:
+        for at, one in together_beyond(seen).items():
+            if one.low is not None:
+                told += f", all those at {percent(at)} in the mean {interval(one)}"
+        if slowed is not None and slowed[1].value > 0:
+            # Constant traffic costs nothing, and all together they do.
+            bursts, by = True, slowed[1]
+            told += f"; those at {percent(slowed[0])} make it {interval(by)} {word} as none"
     if mean is not None:
-        bursts, by = True, mean[1]
+        bursts, by = mean[1].value > 0, mean[1]
         told += f", all those at {percent(mean[0])} in the mean {interval(by)}"
-    if bursts and by.value < 0:
+    if not bursts and (yields or mean is not None):
         return Said(
-            answer="load",
+            answer=YIELDS if load else "unknown",
             sentence="The mean load, and less of it where the background gives way to the "
+            f"application: {told}."
+            if load
+            else "Whether load matters is within the uncertainty; backgrounds give way to the "
             f"application: {told}.",
         )
     if bursts and load:
         bigger = "burstiness" if abs(by.value) > abs(heavy.value) else "load"
         return Said(answer="both", sentence=f"Both, {bigger} more: {told}.")
-    if bursts and all(found.within(NEGLIGIBLE) for found in steady):
+    if bursts and flat:
         return Said(answer="burstiness", sentence=f"Burstiness, not the mean load: {told}.")
     if bursts:
         return Said(
@@ -127,19 +160,36 @@ def kind(seen: Sequence[Seen], word: str = SLOW) -> Said:
             sentence="Burstiness matters; whether the mean load does as well is within the "
             f"uncertainty: {told}.",
         )
-    close = all(found.within(NEGLIGIBLE) for _, found in more)
+    whole = not any(one.broken for one in seen if not one.treatment.reverse)
+    close = whole and all(found.within(NEGLIGIBLE) for _, found in more)
     if load and close:
         return Said(
             answer="load",
             sentence=f"The mean load; what the traffic is like makes less than 5 %: {told}.",
         )
-    if close and all(found.within(NEGLIGIBLE) for found in steady):
+    if load and whole and _alike(seen, [found for _, found in more]):
+        return Said(
+            answer="load",
+            sentence="The mean load; in the mean of all of them, what the traffic is like makes "
+            f"less than 5 %: {told}.",
+        )
+    if close and flat:
         return Said(answer="neither", sentence=f"Neither: {told}.")
     return Said(
         answer="load, perhaps more" if load else "unknown",
         sentence=f"{'Load matters; whether' if load else 'Whether'} burstiness does is within the "
         f"uncertainty: {told}.",
     )
+
+
+def _alike(seen: Sequence[Seen], found: Sequence[Effect]) -> bool:
+    """Whether backgrounds cost what constant traffic costs in the mean, and none is far off it.
+
+    A mean that is near hides two that are far, in opposite directions.
+    """
+    means = together_beyond(seen)
+    near = all(one.within(NEGLIGIBLE) for one in means.values())
+    return bool(means) and near and all(abs(one.value) < 2 * NEGLIGIBLE for one in found)
 
 
 def direction(seen: Sequence[Seen], word: str = SLOW) -> Said:
@@ -152,20 +202,35 @@ def direction(seen: Sequence[Seen], word: str = SLOW) -> Said:
         if (found := slow[one.treatment.label]) is not None and found.low is not None
         if (ahead := slow.get(one.treatment.label.removesuffix(" reverse"))) is not None
     ]
+    against = [one for one in seen if one.treatment.reverse]
+    broken = [one for one in against if one.is_broken and quiet_of(seen).broken == 0]
+    if broken:
+        names = " and ".join(one.treatment.label for one in broken)
+        with_too = _any_matters(_every(seen, slow, reverse=False))
+        return Said(
+            answer="both" if with_too else "reverse, perhaps forward",
+            sentence="Traffic against the data matters: beside "
+            f"{names} the application mostly gave no result.",
+        )
     if not pairs:
-        return Said(answer="unknown", sentence="Traffic against the data was not tried.")
-    label, ahead, back = max(pairs, key=lambda one: surely(one[2]))
-    told = f"{label} makes it {interval(back)} {word}, with the data {interval(ahead)}"
-    forward, backward = (
-        [
-            slow[one.treatment.label]
-            for one in seen
-            if one.treatment.name != QUIET and one.treatment.reverse is reverse
-        ]
-        for reverse in (False, True)
-    )
+        why = "has too few usable repetitions" if against else "was not tried"
+        return Said(answer="unknown", sentence=f"Traffic against the data {why}.")
+    label, with_it, back = max(pairs, key=lambda one: surely(one[2]))
+    told = f"{label} makes it {interval(back)} {word}, with the data {interval(with_it)}"
+    forward, backward = (_every(seen, slow, reverse=reverse) for reverse in (False, True))
     answer, sentence = _direction(forward, backward)
     return Said(answer=answer, sentence=f"{sentence}: {told}.")
+
+
+def _every(
+    seen: Sequence[Seen], slow: Mapping[str, Effect | None], *, reverse: bool
+) -> list[Effect | None]:
+    """The effects of all backgrounds of one direction."""
+    return [
+        slow[one.treatment.label]
+        for one in seen
+        if one.treatment.name != QUIET and one.treatment.reverse is reverse
+    ]
 
 
 def _direction(
@@ -220,7 +285,12 @@ def way(seen: Sequence[Seen]) -> Said:
     if not rows:
         return Said(answer="unknown", sentence="What the link did was not recorded.")
     ys, queues, losses = ([row[place] for row in rows] for place in range(3))
-    by_queue, by_loss = determined(ys, queues), determined(ys, losses)
+    # What falls where the application slows down is no cause: a sender that backs off empties its
+    # own queue.
+    by_queue, by_loss = (
+        determined(ys, own) if (correlation(own, ys) or 0.0) > 0 else None
+        for own in (queues, losses)
+    )
     if not any(losses):
         if (by_queue or 0.0) >= EXPLAINED:
             return Said(
@@ -233,9 +303,11 @@ def way(seen: Sequence[Seen]) -> Said:
             sentence="No packet was lost, and the queue's mean delay explains only "
             f"{by_queue or 0.0:.0%} of the differences between repetitions.".replace("%", " %"),
         )
+    known = [own for own, by in ((queues, by_queue), (losses, by_loss)) if by is not None]
+    both = (determined(ys, *known) or 0.0) if known else 0.0
     told = (
         f"the queue's mean delay explains {by_queue or 0.0:.0%}, the share of lost packets "
-        f"{by_loss or 0.0:.0%}, both {determined(ys, queues, losses) or 0.0:.0%} of the "
+        f"{by_loss or 0.0:.0%}, both {both:.0%} of the "
         "differences between repetitions"
     ).replace("%", " %")
     apart = (by_queue or 0.0) - (by_loss or 0.0)

@@ -16,8 +16,12 @@ from trustbed.workload.distribution import quantile
 NARROW = 0.1
 """Half of an interval's width, as a log ratio, from which on no more rounds are needed."""
 STEADY = "steady"
-_OUTSIDE = 1.1
+_OUTSIDE = 1.25
 """How far beyond the last rate of constant traffic a rate may be, to be compared with it."""
+_FULL = 1514 / 1448
+"""Bytes of the frame of a full TCP segment with timestamps, by those of its payload."""
+_FULLEST = 0.99
+"""The share of the link beyond which constant traffic is not told apart."""
 _LARGEST = 50.0
 """The largest log ratio that is written as a factor."""
 LEAST_ROUNDS = 4
@@ -28,21 +32,34 @@ LEAST_ROUNDS = 4
 class Seen:
     """What was seen of a treatment: log values, queue and loss by round, and what it is alone.
 
-    ``rates`` is what it sent in each round beside the application, in bit/s of IP packets, where
-    its generator says so; ``broken`` counts repetitions in which the application gave nothing.
+    ``payload_rates`` is what it sent in each round beside the application, in bit/s, where its
+    generator says so, and ``overhead`` how much more its packets are; ``broken`` counts repetitions
+    in which the application gave nothing.
     """
 
     treatment: Treatment
     logs: dict[int, float] = field(default_factory=dict)
-    rates: dict[int, float] = field(default_factory=dict)
+    payload_rates: dict[int, float] = field(default_factory=dict)
+    overhead: float = _FULL
     broken: int = 0
     queues: dict[int, float] = field(default_factory=dict)
     losses: dict[int, float] = field(default_factory=dict)
     medians: list[float] = field(default_factory=list)
     p95s: list[float] = field(default_factory=list)
     failed: int = 0
+    discarded: int = 0
     series: Sequence[float] = ()
     carried: float | None = None
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the application mostly gave nothing."""
+        return self.broken > len(self.logs)
+
+    def rate(self, this_round: int) -> float | None:
+        """Bit/s of frames in a round: beside the application, else by itself."""
+        payload = self.payload_rates.get(this_round)
+        return self.carried if payload is None else payload * self.overhead
 
 
 def ratio(found: Effect | None) -> Ratio | None:
@@ -79,30 +96,54 @@ def quiet_of(seen: Sequence[Seen]) -> Seen:
     return next(one for one in seen if one.treatment.name == QUIET)
 
 
-def _smooth(seen: Sequence[Seen], quiet: Seen) -> list[tuple[float, float]]:
-    """What constant traffic costs by its rate: (bit/s, log slowdown), from none on."""
-    points = [
-        (rate, found.value)
-        for one in seen
-        if one.treatment.name == STEADY and not one.treatment.reverse
-        if (rate := sent(one)) and (found := between(one.logs, quiet.logs)) is not None
-    ]
-    return [(0.0, 0.0), *sorted(points)] if points else []
-
-
 def sent(one: Seen) -> float | None:
     """The mean rate of a background in bit/s: beside the application, else by itself."""
-    return _mean(one.rates.values()) or one.carried
+    payload = _mean(one.payload_rates.values())
+    return one.carried if payload is None else payload * one.overhead
 
 
-def _at(curve: Sequence[tuple[float, float]], rate: float) -> float | None:
-    """A curve at a rate; ``None`` beyond its last point, where nobody knows it."""
-    if rate > curve[-1][0] * _OUTSIDE:
-        return None
-    for (x0, y0), (x1, y1) in itertools.pairwise(curve):
-        if rate <= x1 and x1 > x0:
-            return y0 + (y1 - y0) * (rate - x0) / (x1 - x0)
-    return curve[-1][1]
+@dataclass(frozen=True, slots=True)
+class _Steady:
+    """Constant traffic at several rates: what it costs in a round at any rate up to the largest.
+
+    Between two rates the logarithm of the cost is taken to grow as that of one over what the
+    traffic leaves of the link, which is how much longer anything takes that shares it.
+    """
+
+    capacity: float
+    tried: Sequence[tuple[float, Seen]]
+    quiet: Seen
+
+    @classmethod
+    def of(cls, seen: Sequence[Seen]) -> _Steady | None:
+        tried = [
+            (rate, one)
+            for one in seen
+            if one.treatment.name == STEADY and not one.treatment.reverse and (rate := sent(one))
+        ]
+        if not tried:
+            return None
+        capacity = max(rate / one.treatment.load for rate, one in tried)
+        return cls(capacity, sorted(tried, key=lambda one: one[0]), quiet_of(seen))
+
+    def log(self, this_round: int, rate: float) -> float | None:
+        """The log cost; ``None`` beyond the last rate, or where the round lacks a neighbour."""
+        last = self.tried[-1][0]
+        if rate > last * _OUTSIDE:
+            return None
+        ends = [(0.0, self.quiet), *self.tried]
+        (low, below), (high, above) = next(
+            pair for pair in itertools.pairwise(ends) if min(rate, last) <= pair[1][0]
+        )
+        share = self._waits(rate, low) / self._waits(high, low)
+        known = [(share, above), (1.0 - share, below)]
+        if any(weight and this_round not in one.logs for weight, one in known):
+            return None
+        return sum(weight * one.logs[this_round] for weight, one in known if weight)
+
+    def _waits(self, rate: float, from_rate: float) -> float:
+        left = [1.0 - min(one / self.capacity, _FULLEST) for one in (rate, from_rate)]
+        return math.log(left[1] / left[0])
 
 
 def beyond(seen: Sequence[Seen]) -> list[Effect | None]:
@@ -112,20 +153,22 @@ def beyond(seen: Sequence[Seen]) -> list[Effect | None]:
 
 
 def _more(seen: Sequence[Seen]) -> list[dict[int, float]]:
-    """The same by round; nothing of what is not compared with constant traffic."""
-    quiet = quiet_of(seen)
-    curve = _smooth(seen, quiet)
+    """The same by round; nothing of what is not compared with constant traffic.
+
+    Against constant traffic of the same round, so that its own spread counts as well.
+    """
+    steady = _Steady.of(seen)
     found: list[dict[int, float]] = []
     for one in seen:
-        if not curve or one.treatment.reverse or one.treatment.name in (STEADY, QUIET):
+        if steady is None or one.treatment.reverse or one.treatment.name in (STEADY, QUIET):
             found.append({})
             continue
         found.append(
             {
-                key: one.logs[key] - quiet.logs[key] - expected
-                for key in sorted(one.logs.keys() & quiet.logs.keys())
-                if (rate := one.rates.get(key) or one.carried) is not None
-                if (expected := _at(curve, rate)) is not None
+                this_round: log - expected
+                for this_round, log in sorted(one.logs.items())
+                if (rate := one.rate(this_round)) is not None
+                if (expected := steady.log(this_round, rate)) is not None
             }
         )
     return found

@@ -170,7 +170,10 @@ def scales(found: Sequence[BandResult], base: str | None, word: str = SLOW) -> S
             shorter = span(one.shortest_seconds, one.longest_seconds)
             told += f", at {shorter} {ratio_interval(one.effect)}"
     if largest < 0:
-        told += "; so bursts there help it"
+        told += (
+            "; so bursts there help it: played back, what exceeds the link is lost and takes no "
+            "room later"
+        )
     if first == last:
         return Said(
             answer=span(first.shortest_seconds, first.longest_seconds),

@@ -6,6 +6,7 @@ from trustbed.sensitivity.judge.effects import ratio
 from trustbed.sensitivity.model import Ratio
 from trustbed.sensitivity.statistics import Effect
 from trustbed.sensitivity.words import factor, number
+from trustbed.workload.intervals import is_open
 
 SLOW = "as slow"
 
@@ -26,4 +27,6 @@ def ratio_interval(found: Ratio) -> str:
     """The same of factors."""
     if found.low is None or found.high is None:
         return factor(found.value)
+    if is_open(found.low, found.high):
+        return f"{factor(found.value)} (too few rounds for an interval)"
     return f"{factor(found.value)} ({number(found.low)} to {number(found.high)})"
