@@ -234,7 +234,7 @@ def test_added_chains_are_the_chain_of_all(alphabet: CallAlphabet) -> None:
     parts = [of(requests(seed), alphabet) for seed in range(3)]
     added = merged([chains_of([one], order=2) for one in parts])
     assert added.edges() == chains_of(parts, order=2).edges()
-    assert walks([(added, added)]).invalid_walks == 0
+    assert walks([(added, added)])[0].invalid_walks == 0
 
 
 def test_calls_may_come_in_chunks(alphabet: CallAlphabet) -> None:
@@ -274,3 +274,15 @@ def test_calls_of_another_type_are_refused(alphabet: CallAlphabet) -> None:
         alphabet.encode(pa.array([1, 2]))
     with pytest.raises(ValueError, match="2 thread numbers and 3 calls"):
         repetition("x", pa.array(list("abc")), alphabet, threads=pa.array([1, 2], pa.uint32()))
+
+
+def test_many_short_threads_are_no_likelier_than_one_long_one() -> None:
+    alphabet = CallAlphabet()
+    letters = requests(1, count=400)
+    one = [of(letters, alphabet)] * 2
+    tids = pa.array([place // 4 for place in range(len(letters))], pa.uint32())
+    many = repetition("many", pa.array(list(letters)), alphabet, threads=tids)
+    found = compare_calls(one, [many] * 2, alphabet)
+    # A quarter of the transitions is missing; what is left is as likely, call by call.
+    assert found.relative_exponent is not None
+    assert abs(found.relative_exponent) < 0.1 * abs(found.reference.log10_mean or 0)

@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from trustbed.calls.errors import CallsError
-from trustbed.calls.importing import Imported, import_trace
+from trustbed.calls.importing import Imported, format_of, import_trace
 from trustbed.calls.numbers import NAMES, name_of
 from trustbed.calls.summary import architecture, by_call
 from trustbed.calls.table import CALLS
@@ -99,6 +99,69 @@ def test_what_a_call_read_is_not_its_result(tmp_path: Path) -> None:
     )
     _, rows = imported(tmp_path, text)
     assert [row[3:6] for row in rows] == [("read", 11, 4000)]
+
+
+def test_strace_prints_octal_lets_go_and_does_not_always_know_the_call(tmp_path: Path) -> None:
+    text = (
+        "100 10:00:00.000001 umask(077) = 022 <0.000004>\n"
+        "100 10:00:00.000010 ????( <unfinished ...>\n"
+        "100 10:00:00.000020 <... ???? resumed> <unfinished ...>) = ?\n"
+        "101 10:00:00.000030 read(3,  <unfinished ...>\n"
+        "101 10:00:00.000040 getpid() = 101 <0.000001>\n"
+        "100 10:00:01.000001 epoll_wait(5,  <detached ...>\n"
+    )
+    found, rows = imported(tmp_path, text)
+    assert [row[3:5] for row in rows] == [
+        ("umask", 0o22), ("getpid", 101), ("read", None), ("epoll_wait", None),
+    ]  # fmt: skip
+    assert found.skipped == {"calls untold": 2}
+
+
+def test_strace_of_a_terminal_that_names_processes_now_and_then_is_refused(tmp_path: Path) -> None:
+    text = (
+        "12:00:00.2 clone(child_stack=NULL) = 101 <0.000001>\n"
+        "[pid   100] 12:00:00.3 close(3) = 0 <0.000001>\n"
+    )
+    with pytest.raises(CallsError, match="with and without a process"):
+        imported(tmp_path, text)
+
+
+def test_a_signal_handler_returns_to_another_number(tmp_path: Path) -> None:
+    text = (
+        "a 7/7 [000] 1.000001: raw_syscalls:sys_enter: NR 15 (0, 0, 0, 0, 0, 0)\n"
+        "a 7/7 [000] 1.000002: raw_syscalls:sys_exit: NR -1 = 8\n"
+        "a 7/7 [000] 1.000003: raw_syscalls:sys_enter: NR 0 (3, 0, 0, 0, 0, 0)\n"
+        "a 7/7 [000] 1.000004: raw_syscalls:sys_exit: NR 1 = 8\n"
+        "a 7/7 [000] 1.000005: raw_syscalls:sys_exit: NR 1 = 8\n"
+    )
+    found, rows = imported(tmp_path, text)
+    assert [row[3:5] for row in rows] == [("rt_sigreturn", 8), ("read", None)]
+    assert found.lost == 2, "a return of another call, and one whose entry is missing"
+
+
+def test_tracepoints_have_the_names_of_strace(tmp_path: Path) -> None:
+    text = (
+        "a 7/7 [000] 1.000001: syscalls:sys_enter_newfstat: fd: 0x3\n"
+        "a 7/7 [000] 1.000002: syscalls:sys_exit_newfstat: 0x0\n"
+    )
+    _, rows = imported(tmp_path, text)
+    assert [row[3:5] for row in rows] == [("fstat", 0)]
+
+
+def test_sysdig_that_reports_returns_only_is_read(tmp_path: Path) -> None:
+    text = "".join(
+        f"{number} 15:01:21.00000000{number} 0 a (301.301) < {call} res=1\n"
+        for number, call in enumerate(("read", "pread", "write"), 1)
+    )
+    found, rows = imported(tmp_path, text)
+    assert [row[3:6] for row in rows] == [("pread64", 1, None), ("write", 1, None)]
+    assert (found.lost, found.skipped) == (0, {"returns alone": 1})
+
+
+def test_lines_without_end_are_no_trace(tmp_path: Path) -> None:
+    source = tmp_path / "padded.txt"
+    source.write_text(" " * 5_000_000, encoding="utf-8")
+    assert format_of(source) is None
 
 
 def test_perf_script_names_numbers_and_counts_what_it_lost(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -216,7 +217,7 @@ def test_iperf3_of_a_run_and_imported_were_asked_for_the_same(tmp_path: Path) ->
     imported = _imported(tmp_path, (FIXTURES / "iperf3-reverse.json").read_text(encoding="utf-8"))
     assert imported == {
         "direction": "reverse", "protocol": "TCP", "connections": "1", "duration": "1 s",
-        "bidirectional": "no",
+        "bidirectional": "no", "block": "131072 B",
     }  # fmt: skip
     same = _iperf3_of_a_scenario(tmp_path, 'direction = "reverse"')
     assert _matched(same, imported) == [("fetch", "iperf3")]
@@ -231,7 +232,55 @@ def test_iperf3_of_a_run_and_imported_were_asked_for_the_same(tmp_path: Path) ->
 
 def test_what_a_program_does_not_say_is_not_asked_for(tmp_path: Path) -> None:
     varies = _ab(1000).replace("1048576 bytes", "Variable")
-    assert _imported(tmp_path, varies) == {"connections": "3"}
+    assert _imported(tmp_path, varies) == {"connections": "3", "keep_alive": "no"}
+
+
+def test_iperf3_at_another_rate_is_another_test(tmp_path: Path) -> None:
+    text = (FIXTURES / "iperf3-udp.json").read_text(encoding="utf-8")
+    report = json.loads(text)
+    report["start"]["test_start"]["target_bitrate"] = 10_000_000
+    own = json.dumps(report)
+    report["start"]["test_start"]["target_bitrate"] = 100_000_000
+    other = json.dumps(report)
+    lab, cloud = _results(tmp_path, "lab", [own]), _results(tmp_path, "cloud", [other])
+    with pytest.raises(CompareError, match="bitrate 10 Mbit/s against 100 Mbit/s"):
+        compare(lab, cloud)
+
+
+def test_a_median_of_few_whole_milliseconds_is_not_compared(tmp_path: Path) -> None:
+    lab = _results(tmp_path, "lab", [_ab(1000 + number) for number in range(3)])
+    metrics = {one.key for _, _, one in compare(lab, f"again={lab}").metrics()}
+    assert ("response_median_seconds" in metrics) is (_total_median() >= 10)
+    fast = re.sub(r"(?m)^(Total: +\d+ +\d+ +[\d.]+ +)\d+", r"\g<1>1", _ab(1000))
+    quick = _results(tmp_path, "quick", [fast] * 3)
+    assert "response_median_seconds" not in {
+        one.key for _, _, one in compare(quick, f"again={quick}").metrics()
+    }
+
+
+def _total_median() -> int:
+    line = next(line for line in _ab(1).splitlines() if line.startswith("Total:"))
+    return int(line.split()[4])
+
+
+def test_what_failed_before_it_printed_anything_is_listed(tmp_path: Path) -> None:
+    wrk = (FIXTURES / "wrk.txt").read_text(encoding="utf-8")
+    lab = _results(tmp_path, "lab", [wrk] * 3)
+    refused = "unable to connect to 10.0.0.9:http Connection refused\n"
+    cloud = _results(tmp_path, "cloud", [wrk, wrk, refused, ""])
+    found = compare(lab, cloud)
+    assert [one.repetition for one in found.testbeds[1].left_out] == ["2.txt"]
+    assert "cloud: beside its results there is what cannot be read" in " ".join(found.caveats)
+
+
+def test_results_of_two_programs_are_told(tmp_path: Path) -> None:
+    wrk = (FIXTURES / "wrk.txt").read_text(encoding="utf-8")
+    lab, cloud = _results(tmp_path, "lab", [_ab(1000)] * 3), _results(tmp_path, "cloud", [wrk] * 3)
+    try:
+        said = " ".join(compare(lab, cloud).caveats)
+    except CompareError:
+        return  # their settings differ, which is refused
+    assert "lab by ab, cloud by wrk" in said
 
 
 def _longer_iperf3(text: str) -> str:

@@ -119,8 +119,29 @@ def test_what_lies_beside_traces_is_named(tmp_path: Path) -> None:
     for number in range(5):
         (other / f"ab-{number}.txt").write_text("This is ApacheBench", encoding="utf-8")
     said = " ".join(compare(host, other).caveats)
-    assert "other: beside its traces there is what is not read: ab-0.txt, ab-1.txt" in said
+    assert (
+        "other: beside its traces there is what cannot be read, and is no repetition: ab-0" in said
+    )
     assert "and 2 more" in said
+
+
+def test_threads_that_strace_wrote_apart_are_told(tmp_path: Path) -> None:
+    host, other = _traces(tmp_path, "host", SERVED), tmp_path / "other"
+    other.mkdir()
+    for thread in (100, 101, 102):
+        text = strace(SERVED).replace("100 12:", "12:")
+        (other / f"trace.{thread}").write_text(text, encoding="utf-8")
+    assert "strace -ff" in " ".join(compare(host, other).caveats)
+
+
+def test_traces_of_two_tools_are_told(tmp_path: Path) -> None:
+    host, tables = _traces(tmp_path, "host", SERVED), tmp_path / "tables"
+    tables.mkdir()
+    for file in host.iterdir():
+        import_trace(file, tables / f"{file.stem}.parquet")
+    said = " ".join(compare(host, tables).caveats)
+    assert "different programs" in said
+    assert "host by strace, tables by trustbed trace" in said
 
 
 def test_calls_per_trace_are_not_held_against_calls_per_request(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -243,6 +244,20 @@ def test_iperf3_over_udp(output: Output) -> None:
     )
     assert row["jitter_ns"] == 8250
     assert [each["packets"] for each in found["intervals"].to_pylist()] == [20, 19]
+
+
+def test_iperf3_over_udp_had_one_summary_once(output: Output) -> None:
+    report = json.loads(output("iperf3-udp.json"))
+    whole = only(iperf3.summary(json.dumps(report)))
+    sent = report["end"].pop("sum_sent")
+    report["end"].pop("sum_received")
+    report["end"]["sum"] = {**sent, "jitter_ms": 0.5, "lost_packets": 13, "packets": 39}
+    row = only(iperf3.summary(json.dumps(report)))
+    assert (row["sent_bytes"], row["packets"], row["lost_packets"]) == (whole["sent_bytes"], 39, 13)
+    assert row["received_bytes"] == round(sent["bytes"] * 2 / 3)
+    del report["end"]["sum"]
+    with pytest.raises(WorkloadError, match="no summary"):
+        iperf3.summary(json.dumps(report))
 
 
 def test_iperf3_in_reverse_and_in_both_directions(output: Output) -> None:

@@ -202,14 +202,17 @@ def _compared(
     own = [chains_of([one], order=chosen.order, bound=chosen.bound) for one in reference]
     other = [chains_of([one], order=chosen.order, bound=chosen.bound) for one in candidate]
     whole, whole_other = (merged(side, bound=chosen.bound) for side in (own, other))
-    itself = walks((on, of) for on in own for of in own)
-    across = walks((on, of) for on in own for of in other)
+    itself, across, others = walks(
+        [(on, of) for on in own for of in own],
+        [(on, of) for on in own for of in other],
+        [(on, of) for on in own for of in own if on is not of],
+    )
     jaccard, gap, variation = whole.topology(whole_other, least=chosen.least_weight)
     return ChainComparison(
         order=chosen.order,
         calls=length,
         reference=itself,
-        reference_others=walks((on, of) for on in own for of in own if on is not of),
+        reference_others=others,
         candidate=across,
         relative_exponent=_difference(across.log10_mean, itself.log10_mean),
         relative_geometric=_difference(across.log10_geometric, itself.log10_geometric),
@@ -254,10 +257,22 @@ def merged(chains: Sequence[CallChains], *, bound: int = 1 << 20) -> CallChains:
     return whole
 
 
-def walks(pairs: Iterable[tuple[CallChains, CallChains]]) -> Walks:
-    """What the walks of counted sequences (second) on chains (first) come to."""
-    found = [on.walk_counted(of) for on, of in pairs]
-    logarithms = [log10 if invalid == 0 else None for log10, invalid, _ in found]
+def walks(*sides: Sequence[tuple[CallChains, CallChains]]) -> list[Walks]:
+    """What the walks of counted sequences (second) on chains (first) come to, side by side.
+
+    Repetitions are cut to equally many calls; one of many threads has fewer transitions, and
+    probabilities are taken to the length of the shortest of all.
+    """
+    found = [[on.walk_counted(of) for on, of in pairs] for pairs in sides]
+    least = min((steps for side in found for _, _, steps in side if steps), default=0)
+    return [_walks(side, least) for side in found]
+
+
+def _walks(found: Sequence[tuple[float, int, int]], least: int) -> Walks:
+    logarithms = [
+        log10 * (least / steps if steps else 1.0) if invalid == 0 else None
+        for log10, invalid, steps in found
+    ]
     valid = [one for one in logarithms if one is not None]
     return Walks(
         walks=len(found),

@@ -23,6 +23,8 @@ _MATCHES: Mapping[Format, Callable[[str], bool]] = {
     "perf": perf_script.matches,
 }
 _LINES_LOOKED_AT = 200
+_LONGEST = 1 << 16
+"""Characters of a line, from which on it is none of a tracer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +100,12 @@ def _calls(
 def format_of(source: Path) -> Format | None:
     """Whose trace a file is, by its first lines; ``None`` if it is no known tool's."""
     with source.open(encoding="utf-8", errors="surrogateescape") as lines:
-        for _, line in zip(range(_LINES_LOOKED_AT), lines, strict=False):
-            for name, is_one in _MATCHES.items():
-                if is_one(line.rstrip("\n")):
-                    return name
+        for _ in range(_LINES_LOOKED_AT):
+            line = lines.readline(_LONGEST)
+            if not line:
+                break
+            if len(line) < _LONGEST:
+                for name, is_one in _MATCHES.items():
+                    if is_one(line.rstrip("\n")):
+                        return name
     return None

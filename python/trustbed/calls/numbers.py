@@ -128,6 +128,24 @@ NAMES: Mapping[str, Mapping[int, str]] = {
 }
 
 
+_COMMON: Mapping[str, str] = {
+    "newstat": "stat",
+    "newlstat": "lstat",
+    "newfstat": "fstat",
+    "newuname": "uname",
+    "sendfile64": "sendfile",
+    "umount": "umount2",
+    "pread": "pread64",
+    "pwrite": "pwrite64",
+}
+"""Names of tracepoints and of sysdig, by what tables of numbers and strace call these calls."""
+
+
+def common(name: str) -> str:
+    """The name that calls have everywhere else."""
+    return _COMMON.get(name, name)
+
+
 def name_of(number: int, architecture: str) -> str:
     """The name of a call; ``call_NUMBER`` where it has none."""
     return NAMES[architecture].get(number, f"call_{number}")

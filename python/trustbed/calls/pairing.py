@@ -12,6 +12,10 @@ LAST = frozenset({"exit", "exit_group"})
 """Calls that do not return."""
 
 
+RENAMED = frozenset({"rt_sigreturn", "execve", "execveat", "restart_syscall"})
+"""Calls whose return has another number: what they return to is another program, or a call."""
+
+
 class _Entry(NamedTuple):
     time_ns: int
     pid: int
@@ -21,16 +25,21 @@ class _Entry(NamedTuple):
 class Pairing:
     """The calls in which threads are.
 
-    A return whose entry was before the beginning is counted in ``skipped`` as ``returns alone``.
+    A return whose entry was before the beginning is counted in ``skipped`` as ``returns alone``; a
+    thread has one of these at most, and any other is of an entry that was ``lost``.
     """
 
-    def __init__(self, skipped: Counter[str]) -> None:
+    def __init__(self, skipped: Counter[str], *, by_returns: bool = False) -> None:
+        """``by_returns``: the tracer reports returns, and entries of some calls only."""
         self._skipped = skipped
+        self._by_returns = by_returns
         self._inside: dict[int, _Entry] = {}
+        self._known: set[int] = set()
 
     def enter(self, time_ns: int, pid: int, tid: int, call: str) -> Iterator[Call]:
         """A thread enters a call; yields the earlier one, if that never returned."""
         earlier = self._inside.pop(tid, None)
+        self._known.add(tid)
         if earlier is not None:
             yield Call(earlier.time_ns, earlier.pid, tid, earlier.call)
         if call in LAST:
@@ -43,11 +52,18 @@ class Pairing:
     ) -> Iterator[Call]:
         """A thread returns from a call."""
         entry = self._inside.pop(tid, None)
-        if entry is None or (call is not None and call != entry.call):
-            self._skipped["returns alone"] += 1
-            return
-        duration = time_ns - entry.time_ns
-        yield Call(entry.time_ns, entry.pid, tid, entry.call, result, duration, cpu)
+        if entry is None and self._by_returns and call is not None and tid in self._known:
+            yield Call(time_ns, tid, tid, call, result, None, cpu)
+        elif entry is None:
+            self._skipped["lost" if tid in self._known else "returns alone"] += 1
+            self._known.add(tid)
+        elif call is None or call == entry.call or entry.call in RENAMED:
+            duration = time_ns - entry.time_ns
+            yield Call(entry.time_ns, entry.pid, tid, entry.call, result, duration, cpu)
+        else:
+            # The call was made; whose return this is, nobody knows.
+            self._skipped["lost"] += 1
+            yield Call(entry.time_ns, entry.pid, tid, entry.call)
 
     def rest(self) -> Iterator[Call]:
         """The calls that had not returned at the end."""

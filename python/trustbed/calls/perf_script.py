@@ -11,14 +11,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from trustbed.calls.errors import unreadable
-from trustbed.calls.numbers import name_of
+from trustbed.calls.numbers import common, name_of
 from trustbed.calls.pairing import Pairing
 from trustbed.calls.results import whole
 from trustbed.calls.table import Call
 from trustbed.calls.times import nanoseconds
 
 _EVENT = re.compile(
-    r"\s*(?P<command>.*?)\s+(?:(?P<pid>\d+)/)?(?P<tid>\d+)\s+(?:\[(?P<cpu>\d+)\]\s+)?"
+    r"\s*(?P<command>\S+(?: \S+)*?)\s+(?:(?P<pid>\d+)/)?(?P<tid>\d+)\s+(?:\[(?P<cpu>\d+)\]\s+)?"
     r"(?P<time>\d+\.\d+):\s+(?:\d+\s+)?(?P<event>[\w-]+:[\w-]+):\s?(?P<rest>.*)"
 )
 _LOST = re.compile(r".*PERF_RECORD_LOST(?:_SAMPLES)?\b.*?lost\s+(\d+).*")
@@ -62,7 +62,8 @@ def read(
                 raise unreadable(source, number, f"no call: {event['rest'][:40]!r}", _HINT)
             call, printed = name_of(int(raw[1]), architecture), raw[2]
         elif system == "syscalls":
-            call, printed = name.removeprefix("sys_enter_").removeprefix("sys_exit_"), event["rest"]
+            named = name.removeprefix("sys_enter_").removeprefix("sys_exit_")
+            call, printed = common(named), event["rest"]
         else:
             skipped["other events"] += 1
             continue

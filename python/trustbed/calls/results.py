@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 
 _RESTARTS = {
     "ERESTARTSYS": 512,
@@ -13,6 +14,10 @@ _RESTARTS = {
 """What the kernel returns within itself when a signal interrupts a call."""
 
 
+_OCTAL = re.compile("0[0-7]+")
+"""As strace prints what ``umask`` returns."""
+
+
 def error_number(name: str) -> int | None:
     """The number of an error: ``ENOENT``."""
     found = _RESTARTS.get(name, getattr(errno, name, None))
@@ -20,9 +25,12 @@ def error_number(name: str) -> int | None:
 
 
 def whole(text: str) -> int | None:
-    """A decimal or hexadecimal number with a sign; pointers beyond 2⁶³ are negative."""
+    """A number with a sign, decimal, hexadecimal or (``022``) octal.
+
+    Pointers beyond 2⁶³ are negative.
+    """
     try:
-        found = int(text, 0)
+        found = int(text, 8) if _OCTAL.fullmatch(text) else int(text, 0)
     except ValueError:
         return None
     return found - 2**64 if found >= 2**63 else found

@@ -1,9 +1,10 @@
 """Reads what ``strace -f -tt -T`` prints.
 
 A call that others interrupt is printed in two parts (``<unfinished ...>``, ``<... resumed>``),
-which are joined. Signals, exits and strace's own messages are skipped and counted. strace numbers
-threads only: the process of a thread is known where its ``clone`` is in the trace, and otherwise
-taken to be itself.
+which are joined; one in which strace let go of the thread (``<detached ...>``) did not return.
+Signals, exits, strace's own messages and calls that it could not tell (``????``) are skipped and
+counted. strace numbers threads only: the process of a thread is known where its ``clone`` is in the
+trace, and otherwise taken to be itself.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from trustbed.calls.times import Days, nanoseconds
 
 _PREFIX = re.compile(r"(?:\[pid +(\d+)\] |(\d+) +)?(\d+(?::\d\d:\d\d)?(?:\.\d+)?) (.*)", re.DOTALL)
 _CALL = re.compile(r"(\w+)\((.*)\) *= (.+)", re.DOTALL)
-_UNFINISHED = re.compile(r"(\w+)\((.*?) *<unfinished \.\.\.>(?:\) *= \?)?", re.DOTALL)
+_UNFINISHED = re.compile(r"(\w+)\((.*?) *<(?:unfinished|detached) \.\.\.>(?:\) *= \?)?", re.DOTALL)
+_UNTOLD = re.compile(r"\?+\(.*|<\.\.\. \?+ resumed>.*", re.DOTALL)
 _RESUMED = re.compile(r"<\.\.\. (\w+) resumed>(.*)\) *= (.+)", re.DOTALL)
 _GONE = re.compile(r"<\.\.\. (\w+) resumed>.*<unfinished \.\.\.>\) *= \?", re.DOTALL)
 _RESULT = re.compile(r"(\?|-?\w+)(?: ([A-Z]\w+))?")
@@ -60,7 +62,7 @@ def read(lines: Iterable[str], source: str, skipped: Counter[str]) -> Iterator[C
     Raises:
         CallsError: A line is none of strace's; the message has its number.
     """
-    threads, days = _Threads(), Days()
+    threads, days, named = _Threads(), Days(), set[bool]()
     for number, line in enumerate(lines, 1):
         text = line.rstrip("\n")
         if not text.strip() or _OWN.match(text):
@@ -71,6 +73,11 @@ def read(lines: Iterable[str], source: str, skipped: Counter[str]) -> Iterator[C
         if prefix is None or time is None:
             raise unreadable(source, number, f"no time before {text[:40]!r}", _HINT)
         tid, rest = int(prefix[1] or prefix[2] or 0), prefix[4]
+        named.add(bool(tid))
+        if len(named) > 1:
+            # On a terminal strace names a process only while there are several: whose calls the
+            # others are, nobody knows.
+            raise unreadable(source, number, "lines with and without a process", _HINT)
         yield from _line(rest, days.since_first(time), tid, threads, skipped, (source, number))
     for tid, (entered, call, _) in threads.inside.items():
         yield Call(entered, threads.process(tid), tid, call)
@@ -81,6 +88,9 @@ def _line(
 ) -> Iterator[Call]:
     if text.startswith(("+++", "---")):
         skipped["exits" if text.startswith("+++") else "signals"] += 1
+        return
+    if _UNTOLD.fullmatch(text):
+        skipped["calls untold"] += 1
         return
     gone = _GONE.fullmatch(text)
     resumed = None if gone else _RESUMED.fullmatch(text)
@@ -95,6 +105,8 @@ def _line(
             return
         arguments, printed = arguments + resumed[2], resumed[3]
     elif (unfinished := _UNFINISHED.fullmatch(text)) is not None:
+        if (earlier := threads.inside.get(tid)) is not None:
+            yield Call(earlier[0], threads.process(tid), tid, earlier[1])
         threads.inside[tid] = (time, unfinished[1], unfinished[2])
         return
     elif (whole_call := _CALL.fullmatch(text)) is not None:

@@ -1,7 +1,8 @@
 """Reads what sysdig prints, of a live system or of a scap file (``sysdig -r FILE``).
 
 In its own format: number, time, processor, command, thread, direction, event. Events that are no
-calls are skipped and counted; those that sysdig dropped are counted as lost drops.
+calls are skipped and counted; those that sysdig dropped are counted as lost drops. Newer versions
+report the returns of most calls only: their times are those of the returns.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from trustbed.calls.errors import unreadable
+from trustbed.calls.numbers import common
 from trustbed.calls.pairing import Pairing
 from trustbed.calls.results import whole
 from trustbed.calls.table import Call
@@ -53,7 +55,7 @@ def read(lines: Iterable[str], source: str, skipped: Counter[str]) -> Iterator[C
     Raises:
         CallsError: A line is none of sysdig's; the message has its number.
     """
-    pairing, days = Pairing(skipped), Days()
+    pairing, days = Pairing(skipped, by_returns=True), Days()
     for number, line in enumerate(lines, 1):
         text = line.rstrip("\n")
         if not text.strip():
@@ -62,7 +64,7 @@ def read(lines: Iterable[str], source: str, skipped: Counter[str]) -> Iterator[C
         time = None if event is None else nanoseconds(event["time"])
         if event is None or time is None:
             raise unreadable(source, number, f"no event: {text[:60]!r}", _HINT)
-        call, tid = event["event"], int(event["tid"])
+        call, tid = common(event["event"]), int(event["tid"])
         if call in _DROPS:
             skipped["lost"] += event["direction"] == ">"
         elif call in _NO_CALLS or tid < 0:

@@ -22,6 +22,7 @@ from trustbed.compare.cases import (
     by_sources,
     check_work,
     gather,
+    measured_apart,
 )
 from trustbed.compare.chains import MOST_ORDER, chains_of
 from trustbed.compare.error import CompareError
@@ -198,7 +199,7 @@ def compared(arranged: Arrangement, options: Options) -> Comparison:
     cases = tuple(_with_chains(case, gathered, options.order) for case in judged)
     sources = {one.source.path: one.source for one in arranged.testbeds}
     caveats = [note for source in sources.values() for note in source.notes]
-    caveats += tracing_cost.caveats(arranged.by, gathered.cases)
+    caveats += [*measured_apart(arranged), *tracing_cost.caveats(arranged.by, gathered.cases)]
     if not arranged.interleaved:
         caveats.append(
             "the testbeds were not run in turns, so a drift of the machine between the runs counts "

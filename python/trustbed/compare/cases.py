@@ -81,6 +81,18 @@ def by_sources(sources: Sequence[Source], reference: str | None) -> Arrangement:
     )
 
 
+def measured_apart(arranged: Arrangement) -> Iterable[str]:
+    """A word where testbeds were measured by different programs, which count differently."""
+    for fact in ("program", "traced by"):
+        by = {one.name: one.source.facts.get(fact) for one in arranged.testbeds}
+        if len(set(by.values())) > 1:
+            listed = ", ".join(f"{name} by {program or 'a run'}" for name, program in by.items())
+            yield (
+                f"the testbeds were measured by different programs, which may count differently: "
+                f"{listed}"
+            )
+
+
 def by_factor(source: Source, by: str | None, reference: str | None) -> Arrangement:
     """Every level of a factor a testbed, the first the reference unless one is named.
 

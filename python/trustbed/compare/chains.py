@@ -73,9 +73,12 @@ def chains_of(
     )
     try:
         found = compare_calls(own, other, alphabet, options=Options(order=order))
-        later = _later(own, other, alphabet, Options(skip=skip, order=order, changes=1, edges=1))
     except CallsError as error:
         return _nothing(f"Not compared: {error.message}.")
+    try:
+        later = _later(own, other, alphabet, Options(skip=skip, order=order, changes=1, edges=1))
+    except CallsError:
+        later = None  # too little is left behind so many calls
     note = f"{lost} repetitions without a whole trace are left out." if lost else ""
     return _result(found, trace, note, later)
 

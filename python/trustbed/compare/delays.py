@@ -23,6 +23,8 @@ from trustbed.report.run.reading import SECOND, Measured, Repetition
 _DELAYS = ("sender", "data_frames_delivered", "owd_increase_p50_ns", "owd_increase_p95_ns")
 _MANY = 20
 """Connections from which on their medians are a sample of the delay."""
+_SHORT = 20
+"""Frames of a connection, on average, from which on it has a 95th percentile of its own."""
 
 
 def of(
@@ -86,7 +88,8 @@ def _two_point(table: pa.Table | None, workload: str) -> float | None:
     if not by_sender:
         return None
     busiest = max(by_sender.values(), key=lambda held: (_frames(held), held[0]["sender"]))
-    if len(busiest) >= _MANY:
+    # Of long connections each has a spread of its own; of short ones only their medians have.
+    if len(busiest) >= _MANY and _frames(busiest) < _SHORT * len(busiest):
         medians = [(row["owd_increase_p50_ns"], row["data_frames_delivered"]) for row in busiest]
         return (_weighted(medians, 0.95) - _weighted(medians, 0.5)) / SECOND
     frames = _frames(busiest)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from trustbed.compare.calls import WrittenCalls
 from trustbed.compare.error import CompareError
-from trustbed.compare.observing import Observation
+from trustbed.compare.observing import COARSE, MEDIAN, Observation
 from trustbed.compare.sources import Observed, Source, SourceCell
 from trustbed.compare.work import MEGABYTE, answered, answered_per_second
 from trustbed.compare.workloads import Asked
@@ -37,6 +37,10 @@ from trustbed.workload.errors import read_as_output_of
 from trustbed.workload.tables import Cell
 
 _SECOND = 1e9
+_SHOWN = 3
+_MILLISECOND_NS = 1_000_000
+_LEAST_GRAINS = 10
+"""Of its tool, in a median that is compared."""
 _MOST_BYTES = 256 << 20
 """What no program prints about one test, compressed or not."""
 KINDS = (
@@ -123,8 +127,11 @@ def read_results(path: Path, name: str, *, others: str = "") -> Source:
     """
     files = [path] if path.is_file() else sorted(one for one in path.iterdir() if one.is_file())
     by_test: dict[str, list[tuple[str, _Result]]] = {}
+    unread = []
     for file in files:
-        for result in _results(file):
+        results = list(_results(file))
+        unread += [file.name] if not results else []
+        for result in results:
             by_test.setdefault(result.test, []).append((file.name, result))
     tools = {result.tool for held in by_test.values() for _, result in held}
     # What broke before it could name its tests is missing in each of them.
@@ -157,7 +164,16 @@ def read_results(path: Path, name: str, *, others: str = "") -> Source:
     ]
     _check_same_asked(path, by_test)
     notes = list(_failures(name, tool, [one for held in by_test.values() for _, one in held]))
+    if unread:
+        notes.append(beside(name, "results", unread))
     return Source(name=name, path=path, cells=cells, facts={"program": tool}, notes=notes)
+
+
+def beside(name: str, what: str, others: Sequence[str]) -> str:
+    """A note about files of a directory that could not be read."""
+    more = len(others) - _SHOWN
+    listed = ", ".join(others[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    return f"{name}: beside its {what} there is what cannot be read, and is no repetition: {listed}"
 
 
 def _file(held: tuple[str, _Result]) -> str:
@@ -233,6 +249,13 @@ def _bytes(size: Cell) -> str | None:
     return None if size is None else f"{size} B"
 
 
+def _rate(bits_per_second: object) -> str | None:
+    """A rate that iperf3 was asked for; 0 is none."""
+    if not isinstance(bits_per_second, int) or not bits_per_second:
+        return None
+    return f"{bits_per_second / 1e6:g} Mbit/s"
+
+
 def _whole_seconds(nanoseconds: Cell) -> str | None:
     """A duration as a scenario has it: programs measure a little more than they were asked for."""
     return f"{round(nanoseconds / _SECOND)} s" if isinstance(nanoseconds, int) else None
@@ -255,8 +278,18 @@ def _first(table: object) -> Row:
 def _ab(text: str) -> Iterator[_Result]:
     row = _first(ab.summary(text))
     totals = [one["median_ns"] for one in ab.times(text).to_pylist() if one["phase"] == "total"]
-    asked = _asked(object=_bytes(row["document_bytes"]), connections=row["concurrency"])
-    yield _requests_of("ab", row, asked, totals[0] if totals else None)
+    asked = _asked(
+        object=_bytes(row["document_bytes"]),
+        connections=row["concurrency"],
+        keep_alive="no" if row["keep_alive_requests"] is None else "yes",
+    )
+    median = totals[0] if totals else None
+    # In whole milliseconds: below ten of them two sides are equal, or a tenth apart, by chance.
+    coarse = isinstance(median, int) and median < _LEAST_GRAINS * _MILLISECOND_NS
+    found = _requests_of("ab", row, asked, None if coarse else median)
+    if coarse:
+        found.found.absent[MEDIAN] = COARSE
+    yield found
 
 
 def _wrk(text: str) -> Iterator[_Result]:
@@ -279,9 +312,7 @@ def _httperf(text: str) -> Iterator[_Result]:
     yield _requests_of("httperf", row, {}, None)
 
 
-def _requests_of(
-    tool: str, row: Row, asked: Asked, median_ns: int | None, broken: int = 0
-) -> _Result:
+def _requests_of(tool: str, row: Row, asked: Asked, median_ns: Cell, broken: int = 0) -> _Result:
     """The result of a program that fetches objects, from the row of its summary."""
     counted, completed = row["requests"] or 0, answered(row) or 0
     if not completed:
@@ -289,7 +320,7 @@ def _requests_of(
         return _broken(tool, f"{tool} completed no request{failed}")
     values = {
         "requests_per_second": answered_per_second(row),
-        "response_median_seconds": None if median_ns is None else median_ns / _SECOND,
+        MEDIAN: median_ns / _SECOND if isinstance(median_ns, int) else None,
     }
     requests = _Requests(counted=counted, failed=counted - completed, broken=broken)
     return _Result(tool, "", asked, _observation(tool, values), requests)
@@ -300,7 +331,10 @@ def _iperf3(text: str) -> Iterator[_Result]:
     start = json.loads(text)["start"].get("test_start", {})
     for row in rows:
         if not row["received_bytes"]:
-            yield _broken("iperf3", "iperf3 transferred nothing", row["direction"])
+            why = (
+                f"iperf3 gave up: {row['error']}" if row["error"] else "iperf3 transferred nothing"
+            )
+            yield _broken("iperf3", why, row["direction"])
             continue
         # With -n or -k, iperf3 is asked for an amount instead of a duration, which is 0 then.
         asked = _asked(
@@ -310,6 +344,10 @@ def _iperf3(text: str) -> Iterator[_Result]:
             duration=f"{start['duration']} s" if start.get("duration") else None,
             bytes=_bytes(start.get("bytes") or None),
             blocks=start.get("blocks") or None,
+            bitrate=_rate(start.get("target_bitrate")),
+            # Of UDP it follows the path's MTU unless it is given.
+            block=_bytes(start.get("blksize") or None) if row["protocol"] == "TCP" else None,
+            omitted=f"{start['omit']} s" if start.get("omit") else None,
             bidirectional="yes" if len(rows) > 1 else "no",
         )
         yield _Result("iperf3", row["direction"], asked, _transfer(row))
@@ -377,7 +415,14 @@ _READERS: Sequence[tuple[str, Callable[[str], bool], Callable[[str], Iterator[_R
     ("owping", owping.is_owping, _owping),
     ("iperf3", lambda text: text.lstrip().startswith("{") and '"intervals"' in text, _iperf3),
     ("ab", lambda text: "ApacheBench" in text, _ab),
-    ("wrk", lambda text: "Requests/sec:" in text and " requests in " in text, _wrk),
+    (
+        "wrk",
+        lambda text: (
+            ("Requests/sec:" in text and " requests in " in text)
+            or text.startswith("unable to connect to ")
+        ),
+        _wrk,
+    ),
     ("httperf", lambda text: text.lstrip().startswith("httperf") or "Reply rate" in text, _httperf),
 )
 """How a program's output is recognised and read, the most specific first."""

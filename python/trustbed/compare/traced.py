@@ -22,6 +22,7 @@ from trustbed.calls.errors import CallsError
 from trustbed.calls.importing import format_of, import_trace
 from trustbed.calls.summary import architecture, by_call, complete
 from trustbed.compare.calls import READS, WrittenCalls
+from trustbed.compare.imported import beside
 from trustbed.compare.observing import Observation
 from trustbed.compare.sources import Observed, Source, SourceCell
 from trustbed.compare.workloads import Asked
@@ -34,7 +35,6 @@ TRACE = "calls"
 """What the trace of every repetition is called."""
 PER = "trace"
 _ABSENT = "only traces of system calls are there"
-_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,21 +101,20 @@ def read_traces(path: Path, name: str) -> Source | None:
     for number, (file, program) in enumerate(programs.items()):
         traces.append(_read(file, program, place / f"{number}.parquet"))
     others = [file.name for file in files if file not in programs]
+    notes = [beside(name, "traces", others)] if others else []
+    if len({file.stem for file in programs if file.suffix[1:].isdecimal()}) < sum(
+        file.suffix[1:].isdecimal() for file in programs
+    ):
+        notes.append(
+            f"{name}: every file is taken for a repetition; strace -ff writes one for each thread, "
+            "and those of -f -o FILE can be compared"
+        )
     return Source(
         name=name,
         path=path,
         cells=[SourceCell(levels={}, label="", part=part)],
         facts={"traced by": ", ".join(sorted(set(programs.values())))},
-        notes=[_beside(name, others)] if others else [],
-    )
-
-
-def _beside(name: str, others: Sequence[str]) -> str:
-    more = len(others) - _SHOWN
-    listed = ", ".join(others[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
-    return (
-        f"{name}: beside its traces there is what is not read: {listed}; results of other programs "
-        "are compared from a directory of their own"
+        notes=notes,
     )
 
 

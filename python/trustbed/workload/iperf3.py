@@ -83,9 +83,9 @@ def _report(text: str) -> Mapping[str, Any]:
         raise WorkloadError(
             'this JSON is no report of iperf3: it has no "intervals" and "end"', _ADVICE
         )
-    if "error" in report and not report["end"].get("sum_sent"):
+    if not report["end"].get("sum_sent") and not report["end"].get("sum"):
         raise WorkloadError(
-            f"iperf3 gave up: {report['error']}",
+            f"iperf3 gave up: {report.get('error') or 'it has no summary'}",
             (
                 "is a server (iperf3 -s) up and reachable from this host, and not busy with "
                 "another client?"
@@ -113,9 +113,11 @@ def _direction(
     report: Mapping[str, Any], test: Mapping[str, Any], direction: str, ending: str
 ) -> Row:
     end = report["end"]
-    sent = end[f"sum_sent{ending}"]
     error = report.get("error")
-    received = {} if error else end.get(f"sum_received{ending}", {})
+    # Before 3.11 the summary of UDP was one: bytes are the sender's, losses the receiver's.
+    alone = {} if f"sum_sent{ending}" in end else end.get("sum", {})
+    sent = alone or end[f"sum_sent{ending}"]
+    received = {} if error else _arrived(alone) or end.get(f"sum_received{ending}", {})
     # With --bidir both ends send, and only this end's congestion control is known to be its
     # sender's.
     control = end.get("sender_tcp_congestion") if not ending else end.get("receiver_tcp_congestion")
@@ -135,6 +137,16 @@ def _direction(
         "congestion_control": control,
         "error": error,
     }
+
+
+def _arrived(alone: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What arrived, of the only summary that UDP had; nothing where there are two."""
+    if not alone:
+        return {}
+    packets, lost = alone.get("packets") or 0, alone.get("lost_packets") or 0
+    share = 1 - max(0, lost) / packets if packets else 0.0
+    rate = share * alone["bits_per_second"]
+    return {**alone, "bytes": round(share * alone["bytes"]), "bits_per_second": rate}
 
 
 def intervals(text: str) -> pa.Table:
