@@ -125,6 +125,57 @@ def test_small_packets_are_no_packet_pairs(payload: int, known: bool, tmp_path: 
     assert (server["toward_bits_per_second"] is not None) is known
 
 
+def spoken(tmp_path: Path, frames: list[Frame]) -> list[tuple[int, int, int | None, int | None]]:
+    """What was learned to be said: request, response, and who waited how many ms."""
+    units = extract(pcap(tmp_path / "spoken.pcap", frames), workers=1).units.to_pylist()
+    return [
+        (
+            unit["client_bytes"],
+            unit["server_bytes"],
+            *(
+                None if (wait := unit[f"{side}_wait_ns"]) is None else round(wait / 1e6)
+                for side in ("client", "server")
+            ),
+        )
+        for unit in units
+    ]
+
+
+def test_who_goes_on_after_a_silence_does_not_say_all_at_once(tmp_path: Path) -> None:
+    frames = [*handshake(0), data(40, 1, by_server=False, payload=300, acknowledges=1)]
+    for number in range(5):
+        at, sequence = 80 + 1000 * number, 1 + 200 * number
+        frames.append(data(at, sequence, by_server=True, payload=200, acknowledges=301))
+        acknowledged = sequence + 200
+        frames.append(data(at + 4, 301, by_server=False, payload=0, acknowledges=acknowledged))
+    found = spoken(tmp_path, frames)
+    assert [one[:2] for one in found] == [(300, 200)] + [(0, 200)] * 4
+    assert {one[3] for one in found[1:]} == {983}
+
+
+def test_a_packet_that_was_captured_twice_is_not_lost(tmp_path: Path) -> None:
+    frames = [*handshake(0), data(40, 1, by_server=False, payload=100, acknowledges=1)]
+    for number in range(40):
+        one = data(80 + number, 1 + 1000 * number, by_server=True, payload=1000, acknowledges=101)
+        frames += [one, replace(one, ms=one.ms + 0.005)] if number % 2 else [one]
+    frames.append(data(125, 101, by_server=False, payload=0, acknowledges=40_001))
+    model = extract(pcap(tmp_path / "twice.pcap", frames), workers=1)
+    assert {row["from_loss"] or 0.0 for row in model.hosts.to_pylist()} == {0.0}
+    assert [row["server_bytes"] for row in model.connections.to_pylist()] == [40_000]
+
+
+def test_exchanges_beyond_those_that_are_kept_are_like_them(tmp_path: Path) -> None:
+    frames, count = handshake(0), 6000
+    for number in range(count):
+        at, asked, told = 40 + 10 * number, 1 + 20 * number, 1 + 100 * number
+        frames.append(data(at, asked, by_server=False, payload=20, acknowledges=told))
+        frames.append(data(at + 5, told, by_server=True, payload=100, acknowledges=asked + 20))
+    model = extract(pcap(tmp_path / "many.pcap", frames), workers=1)
+    (row,) = model.connections.to_pylist()
+    assert (row["client_bytes"], row["server_bytes"]) == (20 * count, 100 * count)
+    assert any("4,096 exchanges" in one for one in model.header.assumed)
+
+
 def test_sides_that_speak_at_once_are_two_streams(tmp_path: Path) -> None:
     frames = handshake(0)
     # Each sends before it has the other's data, twice, with a silence of a second between.

@@ -224,6 +224,36 @@ def test_nothing_is_left_of_a_file_that_could_not_be_written(small: Model, tmp_p
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [
+        ("hosts", "toward_bits_per_second", float("nan")),
+        ("hosts", "from_bits_per_second", float("inf")),
+        ("hosts", "toward_loss", -0.1),
+        ("hosts", "from_loss", 1.5),
+        ("hosts", "latency_ns", -5e9),
+        ("connections", "start_gap_ns", -1),
+        ("units", "server_wait_ns", -1),
+    ],
+)
+def test_numbers_that_cannot_be_are_refused_by_column(
+    small: Model, table: str, column: str, value: float
+) -> None:
+    rows = small.tables[table].to_pylist()
+    rows[0][column] = value
+    changed = pa.Table.from_pylist(rows, small.tables[table].schema)
+    with pytest.raises(ModelError, match=f"{column} of the table {table}"):
+        checked(replace(small, **{table: changed}))
+
+
+def test_a_client_that_is_a_server_is_refused(small: Model) -> None:
+    rows = small.connections.to_pylist()
+    rows[0]["client"] = rows[0]["server"]
+    changed = pa.Table.from_pylist(rows, small.connections.schema)
+    with pytest.raises(ModelError, match="is no client"):
+        checked(replace(small, connections=changed))
+
+
 def test_a_row_that_lacks_what_it_must_have_is_named(small: Model) -> None:
     starts = pa.nulls(small.connections.num_rows, pa.int64())
     at = small.connections.column_names.index("start_ns")

@@ -10,7 +10,7 @@ import pytest
 
 from trustbed.traffic import Model, ModelError, vary
 from trustbed.traffic.model import SECOND
-from trustbed.traffic.offer import load_of, offer
+from trustbed.traffic.offer import LEAST_PAST_NS, load_of, offer
 from trustbed.traffic.recipe import NAMED, named, variant
 
 
@@ -107,14 +107,16 @@ def test_losses_stay_with_the_connections_that_had_them(small: Model) -> None:
         row.update(server_toward_loss=0.0, server_from_loss=0.2 if number < 2 else 0.0)
     hosts = small.hosts.to_pylist()
     hosts[first].update(toward_loss=0.0, from_loss=0.4 / len(own))
-    found = offer(
-        dataclasses.replace(
-            small,
-            connections=pa.Table.from_pylist(rows, schema=small.connections.schema),
-            hosts=pa.Table.from_pylist(hosts, schema=small.hosts.schema),
-        )
+    lossy = dataclasses.replace(
+        small,
+        connections=pa.Table.from_pylist(rows, schema=small.connections.schema),
+        hosts=pa.Table.from_pylist(hosts, schema=small.hosts.schema),
     )
+    found = offer(lossy, draw="connections")
     assert [one.from_loss for one in found.servers] == [0.0] * 4 + [0.2]
+    # Drawn one by one, what is said would meet what another connection lost.
+    apart = offer(lossy)
+    assert sorted(one.from_loss for one in apart.servers) == [0.0, 0.0, 0.0, 0.4 / len(own)]
     # Those of one place alone have what their host has, whatever the connections say.
     mean = offer(dataclasses.replace(small, hosts=pa.Table.from_pylist(hosts, small.hosts.schema)))
     assert sum(one.from_loss for one in mean.servers) == pytest.approx(0.4 / len(own))
@@ -140,6 +142,24 @@ def test_a_link_carries_no_less_than_it_was_seen_to_carry(small: Model) -> None:
     rates = [one.toward_rate for one in offer(carried).servers]
     assert (rates[0], rates[2]) == (9_000_000, 8_000_000)
     assert {rates[1], rates[3]} <= {9_000_000, 8_000_000}
+    # What it was seen to carry is known without any packet pair, and of too few it is nobody's.
+    hosts = small.hosts.to_pylist()
+    for row in hosts:
+        row.update(toward_bits_per_second=None, toward_carried_bits_per_second=None)
+    hosts[9].update(toward_carried_bits_per_second=3e6)
+    many = [{**row, "host": len(hosts) + place} for place, row in enumerate(hosts[10:] * 3)]
+    alone = pa.Table.from_pylist([*hosts, *many], small.hosts.schema)
+    rates = [one.toward_rate for one in offer(dataclasses.replace(small, hosts=alone)).servers]
+    assert rates == [3_000_000] + [None] * (len(rates) - 1)
+
+
+def test_users_were_there_for_as_long_as_their_longest_session_and_gap(small: Model) -> None:
+    assert offer(small).past_ns == LEAST_PAST_NS
+    (gaps,) = [one["session_gap_ns"] for one in offer(small, sessions=1e-4).classes]
+    assert offer(small, sessions=1e-4).past_ns >= max(gaps)
+    # However rare, a gap fits into the generator's clock.
+    (gaps,) = [one["session_gap_ns"] for one in offer(small, sessions=1e-12).classes]
+    assert max(gaps) < 2**62
 
 
 def test_the_variants_of_the_study(small: Model) -> None:

@@ -12,8 +12,8 @@ use trustbed_record::{
     RecordError, Spool, Table as Columns, model_connections, model_hosts, model_rows, model_units,
 };
 use trustbed_traffic::structural::{
-    Class, Classes, Content, Datagrams, Extraction, Link, Observed, Thresholds, Unit, bursts,
-    fixed_window, pairs,
+    Class, Classes, Content, Datagrams, Extraction, Flight, Link, Observed, Thresholds, Unit,
+    bursts, fixed_window, pairs, parts, repeat,
 };
 use trustbed_units::{Ns, Span};
 use trustbed_wire::{DecodeOptions, Skip};
@@ -23,6 +23,10 @@ use crate::run::{Plan, Takes, hash_secret, pass};
 use crate::tables::{Failure, Table, interruptible, io_error};
 
 const UDP: u8 = 17;
+/// Ports below are of services.
+const FIRST_UNRESERVED: u16 = 1024;
+/// Payload of a datagram that fills a packet of 1500 bytes.
+const LARGEST_DATAGRAM: u64 = 1472;
 /// Connections of a shard that are kept after their end, for packets that come late: they say
 /// nothing of the model, and cost memory.
 const LINGERING: usize = 8;
@@ -68,7 +72,13 @@ pub(crate) fn extract_model(
         counts: Counts::default(),
         profiles: Profiles::new().map_err(|error| PyValueError::new_err(error.to_string()))?,
     };
-    let options = Options { packet_pairs: true, crossings: true, ..Options::default() };
+    // A copy of a packet (`-i any`, a mirror port) is no retransmission, and no loss.
+    let options = Options {
+        packet_pairs: true,
+        crossings: true,
+        removes_duplicates: true,
+        ..Options::default()
+    };
     let limits = Limits { lingering: LINGERING, hash_secret: hash_secret(), ..Limits::default() };
     let mut report = interruptible(progress);
     let done = py.detach(|| {
@@ -90,6 +100,7 @@ pub(crate) fn extract_model(
         ("without_handshake", counts.midstream),
         ("concurrent", counts.concurrent),
         ("incomplete", counts.incomplete),
+        ("repeated", counts.repeated),
         ("offloaded", counts.offloaded),
         ("unclassed", unclassed),
         ("without_data", silent),
@@ -112,7 +123,7 @@ pub(crate) fn extract_model(
 }
 
 /// What the link carried and the capture does not show.
-fn missing(facts: &CaptureFacts) -> [(&'static str, u64); 3] {
+fn missing(facts: &CaptureFacts) -> [(&'static str, u64); 4] {
     let interfaces = facts.files.iter().flat_map(|file| &file.interfaces);
     let dropped = interfaces.map(|one| one.dropped.unwrap_or(0) + one.os_dropped.unwrap_or(0));
     let unread = facts.skips.iter().filter(|skip| {
@@ -121,10 +132,13 @@ fn missing(facts: &CaptureFacts) -> [(&'static str, u64); 3] {
             Skip::Truncated | Skip::BadHeader | Skip::FragmentWithoutFirst | Skip::UnsupportedLink
         )
     });
+    let others =
+        facts.skips.iter().filter(|s| matches!(s.reason, Skip::OtherProtocol | Skip::Tunnel));
     let further: u64 = facts.problems_left_out.iter().map(|(_, count)| count).sum();
     [
         ("dropped_packets", dropped.sum()),
         ("unread_packets", unread.map(|skip| skip.records).sum()),
+        ("other_packets", others.map(|skip| skip.records).sum()),
         ("damaged_places", further.saturating_add(facts.problems.len() as u64)),
     ]
 }
@@ -143,6 +157,7 @@ struct Counts {
     midstream: u64,
     concurrent: u64,
     incomplete: u64,
+    repeated: u64,
     offloaded: u64,
 }
 
@@ -173,6 +188,8 @@ impl Takes for Learner {
             let observed = observed(&ended);
             counts.concurrent += u64::from(matches!(observed.content, Content::Streams(_)));
             counts.incomplete += u64::from(observed.incomplete);
+            let more = ended.transfers.iter().any(|t| t.exchanges_more > 0);
+            counts.repeated += u64::from(more && matches!(observed.content, Content::Pairs(_)));
             self.extraction.add(observed);
         }
         Ok(())
@@ -185,22 +202,33 @@ fn observed(ended: &Finished) -> Observed {
     let transfer = |by_responder| rows.clone().find(|t| t.id.by_responder == by_responder);
     let sides = [transfer(false), transfer(true)];
     let last = sides.into_iter().flatten().filter_map(|t| Some(t.start + t.last_new?.0)).max();
+    let content = if row.protocol == UDP { datagrams(row) } else { content(row, sides) };
+    // Who spoke first of the datagrams that were captured is not always who began.
+    let turned = row.protocol == UDP
+        && row.initiator.1 < FIRST_UNRESERVED
+        && row.responder.1 >= FIRST_UNRESERVED;
+    let (client, server, content) = match content {
+        Content::Datagrams([first, second]) if turned => {
+            (row.responder, row.initiator, Content::Datagrams([second, first]))
+        }
+        content => (row.initiator, row.responder, content),
+    };
     Observed {
         start: row.start,
         end: last.unwrap_or(row.last),
-        client: row.initiator.0,
-        server: row.responder.0,
-        port: row.responder.1,
+        client: client.0,
+        server: server.0,
+        port: server.1,
         protocol: row.protocol,
         partial: row.midstream
             || !matches!(row.state, State::Closed | State::Reset | State::Datagrams),
         incomplete: row.acknowledged_unseen > 0
-            || sides.into_iter().flatten().any(|t| t.exchanges_more > 0),
+            || sides.into_iter().flatten().any(|t| t.crossed && t.exchanges_more > 0),
         // Without its handshake a side's usual packet is known, not its largest.
         packet_bytes: sides
             .map(|side| side.filter(|_| !row.midstream).map_or(0, |t| t.packet_bytes)),
         window_bytes: windows(row, sides),
-        content: if row.protocol == UDP { datagrams(row) } else { content(row, sides) },
+        content,
         links: links(row, sides),
     }
 }
@@ -211,11 +239,30 @@ fn windows(row: &ConnectionRow, sides: [Option<&TransferRow>; 2]) -> [u32; 2] {
     [server, client].map(|came| {
         came.filter(|t| !row.midstream && !t.window_estimated)
             .and_then(|t| {
-                let carried = t.last_new.map_or(0, |(_, bytes)| bytes);
-                fixed_window(t.window_first?, t.window_max?, carried)
+                let round_trip = row.rtt_to_initiator? + row.rtt_to_responder?;
+                let window = fixed_window(t.window_first?, t.window_max?, fastest(t, round_trip))?;
+                Some(window)
             })
             .unwrap_or(0)
     })
+}
+
+/// The most bytes that came in a round trip, of any unit as large as that.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "bytes and times of a unit"
+)]
+fn fastest(t: &TransferRow, round_trip: Span) -> Flight {
+    let most = t.exchanges.iter().map(|unit| {
+        let lasted = (unit.end - unit.start).max(round_trip).max(Span(1));
+        unit.bytes as f64 * (round_trip.0 as f64 / lasted.0 as f64).min(1.0)
+    });
+    Flight {
+        carried: t.last_new.map_or(0, |(_, bytes)| bytes),
+        per_round_trip: most.fold(0.0, f64::max) as u64,
+    }
 }
 
 fn content(row: &ConnectionRow, sides: [Option<&TransferRow>; 2]) -> Content {
@@ -235,26 +282,39 @@ fn content(row: &ConnectionRow, sides: [Option<&TransferRow>; 2]) -> Content {
         ));
     }
     let units = |side: Option<&TransferRow>| -> Vec<Unit> {
-        side.map_or_else(Vec::new, |t| {
-            let unit = |e: &trustbed_analyze::Exchange| Unit {
-                first: t.start + e.start,
-                last: t.start + e.end,
-                bytes: e.bytes,
-            };
-            t.exchanges.iter().map(unit).collect()
-        })
+        let Some(t) = side else { return Vec::new() };
+        let silences = t.quiet.iter().map(|q| (q.from, q.until, q.bytes));
+        let mut before = 0;
+        let mut found = Vec::with_capacity(t.exchanges.len());
+        for one in &t.exchanges {
+            let whole = Unit { first: Ns(one.start.0), last: Ns(one.end.0), bytes: one.bytes };
+            let within = silences.clone().map(|(from, until, bytes)| {
+                (Ns(from.0), Ns(until.0), bytes.saturating_sub(before))
+            });
+            found.extend(parts(whole, within));
+            before += one.bytes;
+        }
+        found.iter().map(|one| one.after(t.start)).collect()
     };
     let away = [row.rtt_to_initiator, row.rtt_to_responder].map(|rtt| rtt.unwrap_or(Span::ZERO));
-    Content::Pairs(pairs(&units(sides[0]), &units(sides[1]), row.opened, away))
+    let mut found = pairs(&units(sides[0]), &units(sides[1]), row.opened, away);
+    if sides.into_iter().flatten().any(|t| t.exchanges_more > 0) {
+        let all = sides.map(|t| t.and_then(|t| t.last_new).map_or(0, |(_, bytes)| bytes));
+        repeat(&mut found, all);
+    }
+    Content::Pairs(found)
 }
 
 /// Datagrams at equal distances.
 fn datagrams(row: &ConnectionRow) -> Content {
-    let lasts: Span = row.last - Ns(row.start.0);
+    // A clock that was set back in between leaves no time.
+    let lasts = (row.last - Ns(row.start.0)).max(Span::ZERO);
     Content::Datagrams([&row.from_initiator, &row.from_responder].map(|counters| {
-        let gaps = i64::try_from(counters.packets.saturating_sub(1)).unwrap_or(i64::MAX);
+        // What a host takes apart or puts together (GSO, GRO) is several on the link.
+        let packets = counters.packets.max(counters.payload.div_ceil(LARGEST_DATAGRAM));
+        let gaps = i64::try_from(packets.saturating_sub(1)).unwrap_or(i64::MAX);
         let gap = if gaps > 0 { Span(lasts.0 / gaps) } else { Span::ZERO };
-        Datagrams { packets: counters.packets, bytes: counters.payload, gap }
+        Datagrams { packets, bytes: counters.payload, gap }
     }))
 }
 

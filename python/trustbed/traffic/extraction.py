@@ -185,6 +185,7 @@ def _assumed(counts: dict[str, int]) -> tuple[str, ...]:
         ("without_data", "carried no data and were left out"),
         ("left_out", "came after the first million and were left out"),
         ("incomplete", "lack part of their data, which counts as not sent"),
+        ("repeated", "have over 4,096 exchanges; the later ones are taken to be like those"),
         ("offloaded", "have packets larger than the link's: capacities are not taken from those"),
     ):
         if counts[key]:
@@ -194,6 +195,7 @@ def _assumed(counts: dict[str, int]) -> tuple[str, ...]:
     for key, words in (
         ("dropped_packets", "packets that the capture dropped are not in it"),
         ("unread_packets", "packets with cut or damaged headers, or of unknown links, left out"),
+        ("other_packets", "packets of neither TCP nor UDP, or in tunnels (--inner), left out"),
         ("damaged_places", "places of the capture are damaged: what they held is not in it"),
     ):
         if counts[key]:

@@ -26,6 +26,8 @@ for nothing."""
 _HOPELESS = 0.3
 """What lost more was a host that fell silent: TCP hardly works at such a rate."""
 _AT_HOME: _Place = (0, 0, 0)
+LEAST_RATES = 5
+"""Hosts whose capacity is known, with fewer of which, and of a quarter, it is nobody else's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +46,9 @@ class Hosts:
 
     A server whose connections had round trips an octave apart, or losses of other magnitudes, is
     several: one address may stand for places at several distances (a proxy, anycast), losses come
-    together in time, and the mean of either is what hardly any connection met.
+    together in time, and the mean of either is what hardly any connection met. Where what is said
+    is drawn apart from where (``together`` is false), losses are the mean: one packet of a
+    connection of ten would be a tenth of any other.
 
     Attributes:
         clients: Their links, by number.
@@ -58,7 +62,10 @@ class Hosts:
         change: Variant,
         most: int,
         draw: random.Random,
+        *,
+        together: bool = True,
     ) -> None:
+        self._together = together
         clients, servers = rows.hosts(model, "client"), rows.hosts(model, "server")
         self._usual = {row.host: row.latency_ns for row in servers}
         self._number: dict[tuple[int, _Place], int] = {}
@@ -85,6 +92,8 @@ class Hosts:
         octave = 0
         if usual is not None and own is not None and abs(own - 2 * usual) >= _NEAR_NS:
             octave = round(math.log2(max(own, _NEAR_NS) / max(2 * usual, _NEAR_NS)))
+        if not self._together:
+            return octave, 0, 0
         return octave, _decade(row.server_toward_loss), _decade(row.server_from_loss)
 
     def _paths(
@@ -97,8 +106,11 @@ class Hosts:
     ) -> list[HostPath]:
         kept = found if len(found) <= most else draw.sample(found, most)
         numbers = {(row.host, place): number for number, (place, row) in enumerate(kept)}
+        # A place that is left out is another one of the same host, if any of those is kept.
+        near = {row.host: number for number, (_, row) in reversed([*enumerate(kept)])}
         for place, row in found:
-            self._number[row.host, place] = numbers.get((row.host, place), row.host % len(kept))
+            instead = near.get(row.host, row.host % len(kept))
+            self._number[row.host, place] = numbers.get((row.host, place), instead)
         links: dict[int, tuple[float | None, float | None, float | None]] = {}
         paths = []
         for _, row in kept:
@@ -130,15 +142,20 @@ def _places(
     if len(met) < 2:
         return [(next(iter(met), _AT_HOME), host)]
     order = sorted(met, key=lambda place: (-len(met[place]), place))
-    return [(place, _as_met(host, place, met[place])) for place in order]
+    lossy = len({place[1:] for place in met}) > 1
+    return [(place, _as_met(host, place, met[place], lossy=lossy)) for place in order]
 
 
-def _as_met(host: HostRow, place: _Place, met: Sequence[ConnectionRow]) -> HostRow:
+def _as_met(host: HostRow, place: _Place, met: Sequence[ConnectionRow], *, lossy: bool) -> HostRow:
     octave, *_ = place
     round_trips = [row.server_round_trip_ns for row in met if row.server_round_trip_ns is not None]
+    there = msgspec.structs.replace(
+        host, latency_ns=round(statistics.median(round_trips) / 2) if octave else host.latency_ns
+    )
+    if not lossy:
+        return there
     return msgspec.structs.replace(
-        host,
-        latency_ns=round(statistics.median(round_trips) / 2) if octave else host.latency_ns,
+        there,
         toward_loss=statistics.median(row.server_toward_loss or 0.0 for row in met),
         from_loss=statistics.median(row.server_from_loss or 0.0 for row in met),
     )
@@ -165,23 +182,29 @@ def _link(
 ) -> tuple[float | None, float | None, float | None]:
     """A host's latency, and the rates of its link toward the target link and from it.
 
-    What is not known of it is that of another host.
+    What is not known of it is that of another host; a rate that hardly any host is known by is no
+    rate of others.
     """
 
-    def known(value: Callable[[HostRow], float | None]) -> float | None:
+    def known(value: Callable[[HostRow], float | None], least: int) -> float | None:
         if (own := value(row)) is not None:
             return own
         found = [found for other in others if (found := value(other)) is not None]
-        return draw.choice(found) if found else None
+        many = len(found) >= least or 4 * len(found) >= len(others)
+        return draw.choice(found) if found and many else None
 
     return (
-        known(lambda host: host.latency_ns),
-        known(_toward),
-        known(lambda host: host.from_bits_per_second),
+        known(lambda host: host.latency_ns, 1),
+        known(_toward, LEAST_RATES),
+        known(lambda host: host.from_bits_per_second, LEAST_RATES),
     )
 
 
 def _toward(host: HostRow) -> float | None:
-    """The capacity that packet pairs show, and no less than the link was seen to carry."""
-    pairs = host.toward_bits_per_second
-    return None if pairs is None else max(pairs, host.toward_carried_bits_per_second or 0.0)
+    """The capacity that packet pairs show, and no less than the link was seen to carry.
+
+    Without enough pairs, what it was seen to carry.
+    """
+    return (
+        max(host.toward_bits_per_second or 0.0, host.toward_carried_bits_per_second or 0.0) or None
+    )

@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import io
+import math
 import os
 import zipfile
 from collections import Counter
@@ -58,6 +59,8 @@ _LATER = frozenset(
     )
 )
 """Columns that files of before do not have: nothing is known there."""
+_LARGEST = 2.0**62
+"""What a number can be at most: the generator's clock has nanoseconds in 64 bits."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The date of every member: the same model is the same file."""
 _ANEW = "vary a model with trustbed model edit, or write it anew with Model.save"
@@ -342,7 +345,49 @@ def checked(model: Model, where: str = "") -> Model:
             raise ModelError(
                 f"{where}: a unit of {name} is beyond all bounds", "extract the model again"
             )
+    _check_numbers(model, where)
     return model
+
+
+def _check_numbers(model: Model, where: str) -> None:
+    """Shares are shares, rates are above 0, times are not negative, and hosts are on their side.
+
+    Raises:
+        ModelError: One is not; its column is named.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for name, table in (
+        ("connections", model.connections),
+        ("units", model.units),
+        ("hosts", model.hosts),
+    ):
+        for column in table.schema:
+            if not pa.types.is_floating(column.type) and not pa.types.is_signed_integer(
+                column.type
+            ):
+                continue
+            values = table[column.name].drop_null()
+            if not len(values):
+                continue
+            if pa.types.is_floating(column.type) and not pc.all(pc.is_finite(values)).as_py():
+                least = most = math.nan
+            else:
+                least, most = pc.min(values).as_py(), pc.max(values).as_py()
+            above = 1.0 if column.name.endswith("_loss") else _LARGEST
+            if not 0 <= least <= most <= above:
+                raise ModelError(
+                    f"{where}: {column.name} of the table {name} is {least:g} to {most:g}, and "
+                    f"must be 0 to {above:g}",
+                    "extract the model again",
+                )
+    sides = model.hosts["side"].to_pylist() if "side" in model.hosts.column_names else []
+    for side in ("client", "server") if sides else ():
+        used = pc.unique(model.connections[side]).to_pylist()
+        wrong = next((host for host in used if sides[host] != side), None)
+        if wrong is not None:
+            raise ModelError(f"{where}: host {wrong} is no {side}", "extract the model again")
 
 
 def _check_classes(model: Model, where: str) -> None:

@@ -24,6 +24,11 @@ MOST_HOSTS = 1000
 """Hosts of one side that are emulated unless more are asked for; of more, a sample."""
 FULL, HEADERS = 1500, 52
 """Bytes of a full packet, and of its headers (IPv4, TCP with timestamps)."""
+LEAST_PAST_NS = 600_000_000_000
+_MOST_BEFORE = 300_000
+"""Connections that are followed through that time."""
+_LONGEST_NS = 1 << 61
+"""Between two sessions."""
 _OPENING = 4
 """Each side's packets without data that open and close a connection."""
 _PARTS: tuple[Side, Side] = ("client", "server")
@@ -40,11 +45,16 @@ DRAWS: tuple[Draw, ...] = ("independent", "connections", "sessions", "replay")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """Classes for the generator, and the hosts of both sides in the order of their numbers."""
+    """Classes for the generator, and the hosts of both sides in the order of their numbers.
+
+    ``past_ns`` is how long the users have to have been there when the start comes, so that as many
+    are in the midst of a session as always.
+    """
 
     classes: Sequence[Document]
     clients: Sequence[HostPath]
     servers: Sequence[HostPath]
+    past_ns: int = LEAST_PAST_NS
 
     def document(self) -> Document:
         """What the agent reads."""
@@ -143,7 +153,14 @@ def offer(
     change = variant(model)
     classes = rows.members(model)
     connections = [member.row for members in classes.values() for member in members]
-    hosts = Hosts(model, connections, change, most_hosts, random.Random(seed))
+    hosts = Hosts(
+        model,
+        connections,
+        change,
+        most_hosts,
+        random.Random(seed),
+        together=draw != "independent",
+    )
     found = [
         _Class(rule, members, change, hosts, model.header.duration_ns).document(
             scale=change.sessions * sessions, draw=draw
@@ -152,7 +169,26 @@ def offer(
     ]
     if not found:
         raise ModelError(f"{model.name}: no class has a connection", "extract the model again")
-    return Offer(classes=found, clients=hosts.clients, servers=hosts.servers)
+    scale = change.sessions * sessions
+    longest = max(gap for one in found for gap in one["session_gap_ns"])
+    settled = longest + _longest_session(connections) * max(1.0, change.think)
+    followed = _MOST_BEFORE * model.header.duration_ns / (len(connections) * scale)
+    return Offer(
+        classes=found,
+        clients=hosts.clients,
+        servers=hosts.servers,
+        past_ns=max(LEAST_PAST_NS, round(min(settled, followed, _LONGEST_NS))),
+    )
+
+
+def _longest_session(connections: Sequence[ConnectionRow]) -> int:
+    """Nanoseconds from the first connection of a session to the end of its last one."""
+    spans: dict[tuple[str, int], tuple[int, int]] = {}
+    for row in connections:
+        key, end = (row.class_name, row.session), row.start_ns + row.duration_ns
+        first, last = spans.get(key, (row.start_ns, end))
+        spans[key] = (min(first, row.start_ns), max(last, end))
+    return max(last - first for first, last in spans.values())
 
 
 class _Class:
@@ -239,7 +275,7 @@ class _Class:
         gaps = self._gaps(sorted(starts.values()))
         return {
             **self._head(),
-            "session_gap_ns": [max(1, round(gap / scale)) for gap in gaps],
+            "session_gap_ns": [_between(gap, scale) for gap in gaps],
             "exchanges": [],
             "connections": [],
             "clients": [],
@@ -272,7 +308,7 @@ class _Class:
             of_session[session] += 1
         think = self._change.think
         return {
-            "session_gap_ns": [max(1, round(gap / scale)) for gap in gaps],
+            "session_gap_ns": [_between(gap, scale) for gap in gaps],
             "exchanges": list(of_session.values()),
             "exchange_gap_ns": [
                 round(row.exchange_gap_ns * think)
@@ -350,3 +386,8 @@ def _scaled(count: int | None, factor: float) -> int:
     if not count:
         return 0
     return max(1, round(count * factor))
+
+
+def _between(gap_ns: int, scale: float) -> int:
+    """A gap between sessions, of so many times the sessions."""
+    return max(1, round(min(gap_ns / scale, _LONGEST_NS)))

@@ -22,6 +22,9 @@ CHANGES: Mapping[str, str] = {
 }
 """What a step can change."""
 
+_MOST_FACTOR = 1e6
+"""By how much a step can multiply or divide."""
+
 NAMED: Mapping[str, tuple[Step, ...]] = {
     "RSP2": (Step("responses", 2.0),),
     "RSP4": (Step("responses", 4.0),),
@@ -80,10 +83,16 @@ def check(step: Step) -> None:
             f"a model has no {step.change} to change", f"there are: {', '.join(CHANGES)}"
         )
     least_is_allowed = step.change in ("think", "rtt", "rtt_ms")
-    if not (step.value > 0 or (step.value == 0 and least_is_allowed)) or step.value > 1e15:
+    most = 1e15 if step.change in ("rtt_ms", "access_rate") else _MOST_FACTOR
+    least = 0.0 if step.change in ("rtt_ms", "access_rate") else 1 / _MOST_FACTOR
+    fits = (step.value == 0 and least_is_allowed) or (
+        least <= step.value <= most and step.value > 0
+    )
+    if not fits:
         raise ModelError(
             f"{step.change} of {step.value:g} is impossible",
-            f"{CHANGES[step.change]}: {'0 or more' if least_is_allowed else 'above 0'}",
+            f"{CHANGES[step.change]}: {'0 or more' if least_is_allowed else 'above 0'}"
+            f"{f', {least:g} to {most:g}' if least else ''}",
         )
 
 

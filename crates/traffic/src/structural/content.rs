@@ -19,6 +19,19 @@ pub struct Unit {
     pub bytes: u64,
 }
 
+impl Unit {
+    /// The same, with its times after a moment.
+    #[must_use]
+    pub fn after(&self, start: Ns) -> Self {
+        Self { first: start + Span(self.first.0), last: start + Span(self.last.0), ..*self }
+    }
+}
+
+/// A silence within what one side says.
+const SILENCE: Span = Span::from_millis(500);
+/// Pairs of a connection.
+const MOST: usize = 1 << 17;
+
 /// A request and its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Pair {
@@ -85,6 +98,9 @@ impl Content {
 /// `opened`: the client's acknowledgement of the handshake; `[client, server]`: from the capture
 /// point to that side and back, 0 where it is not known. A think time below 0 is 0.
 ///
+/// Who goes on after a silence of 500 ms, though the other one has said nothing, answers an empty
+/// request, or asks once more after an empty response.
+///
 /// ```
 /// use trustbed_traffic::structural::{Unit, pairs};
 /// use trustbed_units::{Ns, Span};
@@ -113,8 +129,21 @@ pub fn pairs(
     // The end of what was said last by each side.
     let (mut asked, mut answered): (Option<Ns>, Option<Ns>) = (opened, None);
     let mut answering = true;
+    // Over both sides of the link and back, of which half is on the way to the other end.
+    let way = Span((to_client.0 + to_server.0) / 2);
     for (answers, unit) in units {
-        if answers {
+        let before = if answers { answered } else { asked };
+        let silence = before.map(|before| unit.first - before).filter(|gap| *gap >= SILENCE);
+        let goes_on = silence.filter(|_| answers == answering && !found.is_empty());
+        if let Some(silence) = goes_on {
+            let think = Some((silence - way).max(Span::ZERO));
+            found.push(if answers {
+                Pair { response: unit.bytes, server_think: think, ..Pair::default() }
+            } else {
+                Pair { request: unit.bytes, user_think: think, ..Pair::default() }
+            });
+            *(if answers { &mut answered } else { &mut asked }) = Some(unit.last);
+        } else if answers {
             let think = asked.map(|asked| (unit.first - asked - to_server).max(Span::ZERO));
             if found.is_empty() {
                 found.push(Pair::default());
@@ -136,6 +165,42 @@ pub fn pairs(
         answering = answers;
     }
     found
+}
+
+/// A unit in parts, cut at the silences within it: from when, until when, and the bytes of the
+/// unit before it, in the order of time.
+pub fn parts(whole: Unit, silences: impl IntoIterator<Item = (Ns, Ns, u64)>) -> Vec<Unit> {
+    let mut found = Vec::new();
+    let mut rest = whole;
+    for (from, until, before) in silences {
+        if from < rest.first || until > rest.last {
+            continue;
+        }
+        let bytes = before.saturating_sub(whole.bytes - rest.bytes).min(rest.bytes);
+        if bytes > 0 && bytes < rest.bytes {
+            found.push(Unit { first: rest.first, last: from, bytes });
+            rest = Unit { first: until, bytes: rest.bytes - bytes, ..rest };
+        }
+    }
+    found.push(rest);
+    found
+}
+
+/// Goes on as before until both sides have said all of their bytes: `[client, server]`.
+pub fn repeat(pairs: &mut Vec<Pair>, all: [u64; 2]) {
+    let known = pairs.clone();
+    let mut said = Content::Pairs(known.clone()).bytes();
+    let think = known.get(1).and_then(|pair| pair.user_think);
+    for one in known.iter().cycle() {
+        if (said[0] >= all[0] && said[1] >= all[1]) || pairs.len() >= MOST {
+            return;
+        }
+        said = [said[0] + one.request, said[1] + one.response];
+        if said == [0, 0] {
+            return;
+        }
+        pairs.push(Pair { user_think: one.user_think.or(think).or(Some(Span::ZERO)), ..*one });
+    }
 }
 
 /// Bursts of one side of a concurrent connection.
@@ -194,6 +259,46 @@ mod tests {
         assert_eq!(found[0].server_think, Some(Span::ZERO));
         assert_eq!(found[1].user_think, Some(Span::ZERO));
         assert_eq!((found[1].response, found[1].server_think), (0, None));
+    }
+
+    #[test]
+    fn who_goes_on_after_a_silence_says_something_new() {
+        let rtts = [Span::from_millis(4), Span::from_millis(36)];
+        let found = pairs(
+            &[unit(40, 40, 300), unit(5000, 5000, 20), unit(6000, 6000, 30)],
+            &[unit(80, 100, 4000), unit(1100, 1110, 200), unit(1200, 1200, 50)],
+            Some(ms(34)),
+            rtts,
+        );
+        let bytes: Vec<_> = found.iter().map(|pair| (pair.request, pair.response)).collect();
+        assert_eq!(bytes, [(300, 4000), (0, 250), (20, 0), (30, 0)]);
+        assert_eq!(found[1].server_think, Some(Span::from_millis(980)));
+        assert_eq!(found[3].user_think, Some(Span::from_millis(980)));
+    }
+
+    #[test]
+    fn a_unit_is_cut_at_its_silences_and_not_at_those_of_others() {
+        let silences = [(100, 700, 300), (800, 1800, 450), (9000, 9900, 900)];
+        let cut = silences.map(|(from, until, bytes)| (ms(from), ms(until), bytes));
+        let found = parts(unit(50, 2000, 500), cut);
+        assert_eq!(found, [unit(50, 100, 300), unit(700, 800, 150), unit(1800, 2000, 50)]);
+        assert_eq!(parts(unit(0, 50, 7), cut), [unit(0, 50, 7)]);
+    }
+
+    #[test]
+    fn what_was_not_kept_is_like_what_was() {
+        let think = Some(Span::from_millis(5));
+        let one = Pair { request: 10, response: 90, user_think: None, server_think: think };
+        let mut found = vec![one, Pair { user_think: think, ..one }];
+        repeat(&mut found, [50, 400]);
+        assert_eq!(Content::Pairs(found.clone()).bytes(), [50, 450]);
+        assert!(found[1..].iter().all(|pair| pair.user_think == think));
+        let mut nothing = vec![Pair::default()];
+        repeat(&mut nothing, [1, 1]);
+        assert_eq!(nothing.len(), 1);
+        let mut small = vec![one];
+        repeat(&mut small, [u64::MAX, 0]);
+        assert_eq!(small.len(), MOST);
     }
 
     #[test]

@@ -21,12 +21,12 @@ mod past;
 mod population;
 mod sessions;
 
-pub use content::{Burst, Content, Datagrams, Pair, Unit, bursts, pairs};
+pub use content::{Burst, Content, Datagrams, Pair, Unit, bursts, pairs, parts, repeat};
 pub use conversation::{Conversation, Side};
 pub use deck::Deck;
 pub use extraction::{Class, Classes, Extracted, ExtractedConnection, Extraction, Thresholds};
 pub use hosts::{HostLink, LEAST_PAIRS, median};
-pub use observed::{Link, Observed, fixed_window};
+pub use observed::{Flight, Link, Observed, fixed_window};
 pub use offer::{
     ClassOffer, ConnectionOffer, DatagramsOffer, ExchangeOffer, Offer, PlacedOffer, SessionOffer,
     StreamsOffer,

@@ -53,20 +53,34 @@ pub struct Link {
     pub received: [u64; 2],
 }
 
+/// How much a receiver got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Flight {
+    /// Bytes of data.
+    pub carried: u64,
+    /// Of these the most that came in a round trip.
+    pub per_round_trip: u64,
+}
+
 /// The window of a receiver that offered a fixed one: the largest, in bytes.
 ///
-/// A receiver that tunes its buffer opens the window once a windowful has come; one that did not
-/// by then, never will. With less data the window was no limit, and none is stated.
+/// A receiver that tunes its buffer opens the window once a windowful has come in about a round
+/// trip; one that did not by then, never will. With less data, or slower ones, the window was no
+/// limit, and none is stated.
 ///
-/// `first`: offered when the first data were sent; `largest`: of all; `carried`: bytes of data.
+/// `first`: offered when the first data were sent; `largest`: of all.
 ///
 /// ```
-/// use trustbed_traffic::structural::fixed_window;
-/// assert_eq!(fixed_window(17_520, 17_520, 222_173), Some(17_520));
-/// assert_eq!(fixed_window(64_240, 346_112, 1_000_000), None);
-/// assert_eq!(fixed_window(17_520, 17_520, 9_000), None);
+/// use trustbed_traffic::structural::{Flight, fixed_window};
+/// let got = |carried, per_round_trip| Flight { carried, per_round_trip };
+/// assert_eq!(fixed_window(17_520, 17_520, got(222_173, 13_000)), Some(17_520));
+/// assert_eq!(fixed_window(64_240, 346_112, got(1_000_000, 300_000)), None);
+/// assert_eq!(fixed_window(17_520, 17_520, got(9_000, 9_000)), None);
+/// // 200 bytes now and then.
+/// assert_eq!(fixed_window(64_240, 65_535, got(1_000_000, 200)), None);
 /// ```
-pub fn fixed_window(first: u32, largest: u32, carried: u64) -> Option<u32> {
+pub fn fixed_window(first: u32, largest: u32, got: Flight) -> Option<u32> {
     let opened = u64::from(largest) * 8 > u64::from(first) * 9;
-    (largest > 0 && !opened && carried >= u64::from(largest)).then_some(largest)
+    let filled = got.carried >= u64::from(largest) && got.per_round_trip * 4 >= u64::from(largest);
+    (largest > 0 && !opened && filled).then_some(largest)
 }

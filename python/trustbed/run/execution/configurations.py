@@ -92,7 +92,8 @@ def generate(
 ) -> Configuration:
     """The generator of a background of users; its offer is written into ``directory``."""
     offer = directory / f"{background.name}.offer.json"
-    offer.write_bytes(msgspec.json.encode(offered(background).document()))
+    users = offered(background)
+    offer.write_bytes(msgspec.json.encode(users.document()))
     return {
         "offer": str(offer),
         "clients": list(scenario.host(background.source).addresses),
@@ -100,7 +101,7 @@ def generate(
         "server_namespace": str(server_namespace),
         "seed": repetition.seed_of(f"background {background.name}"),
         "rows": str(directory / f"{background.name}.generated.rows"),
-        **({"past_ns": 0} if background.draw == "replay" else {}),
+        "past_ns": 0 if background.draw == "replay" else users.past_ns,
         **_set(
             duration_ns=background.duration_ns,
             tcp=_set(congestion_control=background.congestion_control) or None,
