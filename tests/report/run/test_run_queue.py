@@ -150,3 +150,20 @@ def test_without_a_ledger_the_application_stays_and_without_both_there_is_nothin
     assert found["applications"]
     (directory.path / "rep-000" / "tables" / "fetch.requests.parquet").unlink()
     assert run_queue.over_time(Run(directory.path).repetitions[0]) is None
+
+
+def test_what_closes_behind_the_workloads_is_not_shown(directory: RunDirectory) -> None:
+    whole = over_time(directory)
+    record = directory.path / "rep-000" / "repetition.json"
+    found = json.loads(record.read_text(encoding="utf-8"))
+    half = float(str(whole["duration_seconds"])) / 2
+    found["workload_start_ns"] = found["epoch_ns"]
+    for one in found["workloads"]:
+        one["seconds"] = half
+    (directory.path / "rep-000" / "tables" / "fetch.requests.parquet").unlink(missing_ok=True)
+    record.write_text(json.dumps(found), encoding="utf-8")
+    shown = over_time(directory)
+    assert shown["duration_seconds"] == pytest.approx(half)
+    pipes = shown["pipes"]
+    assert isinstance(pipes, list)
+    assert max(pipes[0]["t"]) < half

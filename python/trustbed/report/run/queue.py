@@ -7,6 +7,7 @@ depth of the queue is unknown then. The ledger is read in batches.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from trustbed.report.records import Json, Row
 from trustbed.report.run.reading import SECOND, Repetition
 from trustbed.report.run.records import Application, OverTime, PipeOverTime
 
+_MOMENT = 1e-6
 SLICES = 300
 """The number of slices of a repetition."""
 PIPES = 3
@@ -32,7 +34,8 @@ _COLUMNS = ("arrived_ns", "pipe", "found_packets", "fate")
 def over_time(repetition: Repetition) -> OverTime | None:
     """The queues and the workloads' numbers of a repetition, in seconds since its beginning.
 
-    ``None`` if neither is known.
+    To the end of the workloads: then hundreds of connections of a background are closed at once,
+    and their packets queue where nothing else did. ``None`` if neither is known.
     """
     path = repetition.path / "ledger" / LEDGER
     extent = _extent(path) if path.is_file() else None
@@ -43,8 +46,12 @@ def over_time(repetition: Repetition) -> OverTime | None:
         if (found := _application(repetition, one, begin)) is not None
     ]
     ends = [found.t[-1] for found in applications if found.t]
+    if begin is not None:
+        ends += _ends(repetition, begin)
     if begin is not None and extent is not None:
-        ends.append((extent[1] - begin) / SECOND)
+        ledger = (extent[1] - begin) / SECOND
+        # A moment more: the last packet of a ledger is at its end.
+        ends = [min(ledger + _MOMENT, max(ends, default=ledger + _MOMENT))] if ledger > 0 else ends
     duration = max(ends, default=0.0)
     pipes = (
         _pipes(path, begin, duration)
@@ -59,6 +66,18 @@ def over_time(repetition: Repetition) -> OverTime | None:
         pipes=pipes,
         applications=applications,
     )
+
+
+def _ends(repetition: Repetition, begin: int) -> list[float]:
+    """When workloads ended, in seconds since the beginning."""
+    start = repetition.record.get("workload_start_ns")
+    if start is None:
+        return []
+    return [
+        (start - begin) / SECOND + float(one["seconds"])
+        for one in repetition.workloads
+        if one.get("seconds")
+    ]
 
 
 # The ledger.
@@ -82,10 +101,12 @@ def _extent(path: Path) -> tuple[int, int] | None:
 
 
 def _pipes(path: Path, begin: int, duration: float) -> list[PipeOverTime]:
-    width = max(1, int(duration * SECOND / SLICES))
+    width = max(1, math.ceil(duration * SECOND / SLICES))
     by_pipe: dict[str, dict[int, list[int]]] = {}
     for batch in _batches(path, _COLUMNS):
         for row in _sliced(batch, begin, width):
+            if row["slice"] >= SLICES:
+                continue
             totals = by_pipe.setdefault(str(row["pipe"]), {}).setdefault(row["slice"], [0] * 4)
             totals[0] = max(totals[0], row["found_packets_max"])
             totals[1] += row["found_packets_sum"]
