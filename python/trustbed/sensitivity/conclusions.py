@@ -131,10 +131,12 @@ def _caveats(
             f"for answers, or large transfers fell into the time: {', '.join(off)}"
         )
     if not plan.where.is_known:
+        first = plan.study.first
+        beside = "the scenario's own background" if first.backgrounds else "other workloads"
         said.append(
             f"its data are taken to flow from {plan.where.sender}: who sends them was not measured "
-            "beside the scenario's own background"
-            if plan.study.first.backgrounds
+            f"beside {beside}"
+            if first.backgrounds or len(first.workloads) > 1
             else f"its data are taken to flow from {plan.where.sender}: nothing of them was seen"
         )
     if unseen and carried.base is not None:

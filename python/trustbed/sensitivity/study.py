@@ -187,7 +187,8 @@ class Study:
                 per_round = max(per_round, (self._spent() - begun) / (rounds - before))
             is_first = rounds < effects.LEAST_ROUNDS
             full = self._spent() + per_round > (self._options.budget_seconds if is_first else until)
-            hopeless = not any(one.logs for one in found)
+            # A busy machine may let go; an application without a number has none.
+            hopeless = not any(one.logs or (is_first and one.discarded) for one in found)
             if full or hopeless or rounds >= MOST_ROUNDS or (not is_first and _is_narrow(found)):
                 return found
             rounds += 1
