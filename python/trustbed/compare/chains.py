@@ -25,6 +25,8 @@ SKIP = 1_000_000
 transitions come of the initialisation (Crussell et al.)."""
 MOST_ORDER = 4
 """Calls of a state, at most."""
+_LEAST_BITS = 5e-5
+"""Bits per call of a transition that is shown: what is 0.0000 in four decimals has not changed."""
 LEAST = 2
 """Traced repetitions of each side, below which there is nothing to compare."""
 
@@ -159,7 +161,9 @@ def _result(found: ChainComparison, trace: str, note: str, later: LaterCalls | N
         consistent=bits.consistent,
         jaccard=found.topology.jaccard_distance,
         variation=found.topology.total_variation,
-        changed=tuple(_changed(one) for one in found.changes.changes),
+        changed=tuple(
+            _changed(one) for one in found.changes.changes if abs(one.bits) >= _LEAST_BITS
+        ),
         edges=tuple(
             ChainEdge(
                 state=one.state,
