@@ -81,3 +81,8 @@ def count_words(count: int, one: str, many: str | None = None) -> str:
 def _three_digits(value: float) -> str:
     size = abs(value)
     return f"{value:.0f}" if size >= 99.95 else f"{value:.1f}" if size >= 9.95 else f"{value:.2f}"
+
+
+def is_open(low: float, high: float) -> bool:
+    """Whether an interval of a ratio is so wide that it says nothing: by more than 1,000 times."""
+    return high > 1000 * low

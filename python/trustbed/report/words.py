@@ -13,8 +13,8 @@ import math
 from collections.abc import Sequence
 
 from trustbed.findings import words as units
+from trustbed.findings.words import is_open as is_open
 from trustbed.report.records import Row
-from trustbed.workload.intervals import is_open as is_open
 
 UNKNOWN = "?"
 

@@ -191,8 +191,3 @@ def _redrawn(ordered: Sequence[float], share: float, draw: random.Random) -> flo
     rank = math.floor(exact) + (draw.random() < exact - math.floor(exact))
     position = draw.betavariate(rank + 1, count - rank)
     return ordered[min(math.floor(position * count), count - 1)]
-
-
-def is_open(low: float, high: float) -> bool:
-    """Whether an interval of a ratio is so wide that it says nothing: by more than 1,000 times."""
-    return high > 1000 * low

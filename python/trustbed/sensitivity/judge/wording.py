@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from trustbed.findings.words import is_open
 from trustbed.sensitivity.judge.effects import ratio
 from trustbed.sensitivity.model import Ratio
 from trustbed.sensitivity.statistics import Effect
 from trustbed.sensitivity.words import factor, number
-from trustbed.workload.intervals import is_open
 
 SLOW = "as slow"
 
