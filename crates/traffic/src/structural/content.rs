@@ -130,7 +130,7 @@ pub fn pairs(
     let (mut asked, mut answered): (Option<Ns>, Option<Ns>) = (opened, None);
     let mut answering = true;
     // Over both sides of the link and back, of which half is on the way to the other end.
-    let way = Span((to_client.0 + to_server.0) / 2);
+    let way = Span(i64::midpoint(to_client.0, to_server.0));
     for (answers, unit) in units {
         let before = if answers { answered } else { asked };
         let silence = before.map(|before| unit.first - before).filter(|gap| *gap >= SILENCE);
