@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import subprocess
@@ -318,3 +319,13 @@ def test_a_repetition_is_on_the_disk_before_it_is_marked(
     marked = seen.index(("rename", DONE))
     assert {("flush", "rows"), ("flush", "ledger"), ("flush", "run")} <= set(seen[:marked])
     assert ("flush", "rep-000") in seen[marked:]
+
+
+def test_who_asks_whether_a_run_is_at_work_holds_nobody_up(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path / "run")
+    with directory.locked():
+        assert directory.is_held
+        directory.path.joinpath("kept").touch()
+    with (directory.path / ".lock").open() as other:
+        fcntl.flock(other, fcntl.LOCK_SH)  # as somebody who asks does
+        assert not directory.is_held

@@ -32,7 +32,7 @@ class Sent:
 
     src: str
     dst: str
-    at_ns: int
+    at_ns: int | None
     cause: str = "bandwidth_limited"
 
 
@@ -63,7 +63,7 @@ def store_transfers(
     }
     names = ["transfers"] if wide else ["verdicts"]
     tables = {name: conformed(pa.table(columns), store_schemas()[name]) for name in names}
-    first = min((one.at_ns for one in sent), default=None)
+    first = min((one.at_ns for one in sent if one.at_ns is not None), default=None)
     subject = subject or hashlib.sha256(name.encode()).hexdigest()
     about = About(
         kind="capture",

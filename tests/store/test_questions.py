@@ -74,6 +74,25 @@ def test_an_empty_store_has_no_answer(disk: str) -> None:
     assert "No such run" in text.papers(papers.ask(here))
 
 
+def test_equal_addresses_of_two_testbeds_are_two_hosts(disk: str) -> None:
+    for testbed, cause, count in (("lab", "host_scheduling", 12), ("cloud", "x", 40)):
+        for number in range(count):
+            sent = [
+                Sent(
+                    "10.0.0.1",
+                    "10.0.0.2",
+                    BEGAN + number * HOUR,
+                    cause.replace("x", "bandwidth_limited"),
+                )
+            ]
+            store_transfers(open_store(disk), f"{testbed}{number}", sent, testbed=testbed)
+    found = hosts.ask(open_store(disk))
+    assert found.pairs == 2
+    (group,) = found.hosts.avoid
+    assert group.parts[0].host == "lab: 10.0.0.1"
+    assert hosts.ask(open_store(disk), testbed="lab").pairs == 1
+
+
 def test_only_the_pairs_with_the_most_measurements_are_compared(
     disk: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,6 +132,35 @@ def test_a_given_date_is_compared_and_not_looked_for(lab_store: Store) -> None:
     early = causes.ask(lab_store, cause="network_congestion", since_ns=BEGAN - DAY)
     assert early.causes[0].changes == ()
     assert "Fewer than 8 captures before or since that date" in text.causes(early)
+
+
+def test_nothing_is_said_of_a_date_since_which_there_are_too_few(lab_store: Store) -> None:
+    late = causes.ask(lab_store, since_ns=BEGAN + 20 * DAY - HOUR)
+    assert words.causes_headline(late) == (
+        "There are too few captures to say whether a cause changed its share."
+    )
+
+
+def test_captures_before_a_date_are_not_joined_to_those_since(disk: str) -> None:
+    store = open_store(disk)
+    since = BEGAN + 50 * DAY
+    for number in range(600):
+        at = BEGAN + number * 2 * HOUR if number < 588 else since + (number - 588) * HOUR
+        cause = "bandwidth_limited" if at < since else "network_congestion"
+        store_transfers(store, f"c{number:04}", [Sent("a", "b", at, cause)], wide=False)
+    found = causes.ask(open_store(disk), cause="network_congestion", since_ns=since)
+    ((change,),) = (one.changes for one in found.causes)
+    assert (change.before, change.after) == (0.0, 1.0)
+
+
+def test_transfers_without_a_time_are_in_no_history(disk: str) -> None:
+    store_transfers(open_store(disk), "one", [Sent("a", "b", None)], wide=False)
+    nothing = causes.ask(open_store(disk))
+    assert (nothing.transfers, nothing.first_ns) == (0, None)
+    store_transfers(open_store(disk), "two", [Sent("a", "b", BEGAN)], wide=False)
+    found = open_store(disk)
+    assert causes.ask(found).transfers == 1
+    assert hosts.ask(found).transfers == 2
 
 
 def test_a_cause_that_no_transfer_has_is_an_error(lab_store: Store) -> None:

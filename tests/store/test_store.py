@@ -445,6 +445,50 @@ def test_a_capture_that_changes_while_it_is_read_is_not_stored(
     assert stored(disk, jobs_of([file]))[0].state == "stored"
 
 
+def test_a_name_that_is_no_utf8_costs_nothing(
+    disk: str, captures: list[Job], tmp_path: Path
+) -> None:
+    whole = Path(captures[0].files[0]).read_bytes()
+    (tmp_path / os.fsdecode(b"caf\xe9.pcap.gz")).write_bytes(whole)
+    outcomes = stored(disk, jobs_of([tmp_path]))
+    assert [one.state for one in outcomes] == ["stored"]
+    (entry,) = open_store(disk).entries
+    assert entry.name == "caf\\xe9.pcap.gz"
+
+
+def test_whatever_happens_to_a_capture_costs_only_itself(
+    disk: str, captures: list[Job], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*given: object, **options: object) -> object:
+        raise KeyError("x")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("trustbed.analysis.capture.analyze", broken)
+        (one,) = stored(disk, captures[:1])
+    assert (one.state, one.problem) == ("failed", "capture")
+    assert "KeyError" in one.message
+
+
+def test_a_file_that_its_writer_has_just_begun_holds_no_other_back(tmp_path: Path) -> None:
+    for name, data in (("a.pcap", b"123"), ("a.pcap1", b"123"), ("a.pcap2", b""), ("b.pcap", b"")):
+        (tmp_path / name).write_bytes(data)
+    found = [[Path(file).name for file in job.files] for job in jobs_of([tmp_path])]
+    assert found == [["a.pcap", "a.pcap1"], ["b.pcap"]]
+
+
+def test_a_store_that_cannot_be_listed_is_not_empty(disk: str, captures: list[Job]) -> None:
+    stored(disk, captures[:1])
+    store = open_store(disk)
+
+    def refused(path: str, *given: Any, **more: Any) -> Any:  # noqa: ANN401
+        raise PermissionError(errno.EACCES, "Permission denied", path)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "scandir", refused)
+        with pytest.raises(StoreError, match="permission denied"):
+            store.files.list("manifests")
+
+
 def test_rotated_files_are_one_capture(tmp_path: Path) -> None:
     names = [
         "a.pcap", "a.pcap1", "a.pcap2", "a.pcap10", "b.pcap",

@@ -16,7 +16,7 @@ CLIENT, SERVER = "10.0.0.1", "10.9.0.1"
 class Frame:
     """A TCP packet: when (milliseconds), from which side, its flags, offsets and bytes.
 
-    Or a UDP packet, with bytes alone.
+    Or a UDP packet, or one of another protocol, with bytes alone.
     """
 
     ms: float
@@ -25,6 +25,7 @@ class Frame:
     sequence: int = 0
     acknowledges: int = 0
     is_datagram: bool = False
+    protocol: int = 6
     payload: int = 0
     client: str = CLIENT
     server: str = SERVER
@@ -51,6 +52,8 @@ def _packet(frame: Frame) -> bytes:
     if frame.is_datagram:
         body = struct.pack("!HHHH", source[1], target[1], 8 + frame.payload, 0)
         return _ip(source[0], target[0], 17, body + bytes(frame.payload))
+    if frame.protocol != 6:
+        return _ip(source[0], target[0], frame.protocol, bytes(frame.payload))
     options = b"\x02\x04\x05\xa8" if frame.flags & SYN else b""
     header = struct.pack(
         "!HHIIBBHHH",

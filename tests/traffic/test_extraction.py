@@ -55,6 +55,42 @@ def test_a_model_holds_no_address_no_payload_and_no_date(learned: Model, tmp_pat
     assert learned.connections["start_ns"].to_pylist() == [0]
 
 
+def test_of_two_ports_the_well_known_one_is_the_servers(tmp_path: Path) -> None:
+    # The answer was captured first.
+    datagram = Frame(ms=0, by_server=True, is_datagram=True, payload=200, ports=(40_000, 53))
+    frames = [datagram, replace(datagram, ms=5, by_server=False, payload=40)]
+    model = extract(pcap(tmp_path / "dns.pcap", frames), workers=1)
+    (row,) = model.connections.to_pylist()
+    assert (row["class"], row["client_bytes"], row["server_bytes"]) == ("DNS", 40, 200)
+
+
+def test_datagrams_that_a_host_put_together_are_several(tmp_path: Path) -> None:
+    frames = [
+        Frame(ms=ms, by_server=True, is_datagram=True, payload=27_000, ports=(40_000, 9000))
+        for ms in (0, 10, 20)
+    ]
+    model = extract(pcap(tmp_path / "gro.pcap", frames), workers=1)
+    (unit,) = model.units.to_pylist()
+    assert unit["packets"] * 1472 >= 81_000
+    assert unit["gap_ns"] * (unit["packets"] - 1) <= 20_000_000
+
+
+def test_packets_of_other_protocols_are_counted(tmp_path: Path) -> None:
+    frames = [
+        *handshake(0),
+        *(
+            Frame(ms=40 + at, by_server=at > 0, flags=ACK, sequence=1, acknowledges=1, payload=9)
+            for at in (0, 35)
+        ),
+        *(Frame(ms=90 + at, by_server=False, protocol=50, payload=64) for at in range(7)),
+    ]
+    model = extract(pcap(tmp_path / "esp.pcap", frames), workers=1)
+    assert any(
+        said.startswith("packets of neither TCP nor UDP") and said.endswith(": 7")
+        for said in model.header.assumed
+    )
+
+
 def test_a_connection_has_its_own_round_trip_and_a_window_that_never_opened(tmp_path: Path) -> None:
     near, far = handshake(0), handshake(1000, ports=(40_001, 80))
     # The second one's server is 100 ms farther away, and fills its client's window.

@@ -104,6 +104,13 @@ def test_now_is_the_last_second() -> None:
     assert one.packets_now == pytest.approx(sum(range(15, 25)))
 
 
+def test_nothing_is_recent_that_a_clock_set_back_left_in_the_future() -> None:
+    later = [window(36_000 + number, 100.0) for number in range(10)]
+    one = history(*later, *(window(number, 7.0) for number in range(3000))).all
+    assert one.max_q_now == 7
+    assert len(one._recent) == 10
+
+
 def test_an_unknown_queue_is_in_no_mean() -> None:
     one = history(window(0, None), window(1, 400.0)).all
     assert (one.measured, one.max_q_mean, one.windows) == (1, 400, 2)

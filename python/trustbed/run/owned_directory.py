@@ -145,8 +145,9 @@ class OwnedDirectory(ABC):
     def is_held(self) -> bool:
         """Whether a process has locked the directory."""
         try:
-            with (self.path / _LOCK).open("r+") as stream:  # asking creates nothing
-                return not _held(stream, self.path / _LOCK)
+            # Asking creates nothing, needs no right to write, and holds nobody else who asks up.
+            with (self.path / _LOCK).open() as stream:
+                return not _held(stream, self.path / _LOCK, fcntl.LOCK_SH)
         except OSError:
             return False
 
@@ -167,10 +168,10 @@ def as_text(content: Mapping[str, Any]) -> str:
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
-def _held(stream: IO[str], lock: Path) -> bool:
+def _held(stream: IO[str], lock: Path, kind: int = fcntl.LOCK_EX) -> bool:
     """Takes a lock; false if another process has it, or has just removed it."""
     try:
-        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(stream, kind | fcntl.LOCK_NB)
         return os.path.samestat(os.fstat(stream.fileno()), lock.stat())
     except (BlockingIOError, FileNotFoundError):
         return False

@@ -175,7 +175,9 @@ def _rotated(files: Iterable[str]) -> Iterator[tuple[str, ...]]:
         else:
             groups[directory, found["stem"] + found["ending"]].append((int(found["number"]), file))
     for group in groups.values():
-        yield tuple(file for _, file in sorted(group))
+        files = tuple(file for _, file in sorted(group))
+        # A file that its writer has just begun, or that was left empty, holds nothing back.
+        yield tuple(file for file in files if _size(file)) or files
 
 
 def _size(file: str) -> int:
@@ -265,6 +267,9 @@ def attempted(job: Job, how: How, work: Callable[[], Done]) -> Outcome:
             return failed("full", f"no space left on worker {worker}", "free some space there")
         where = error.filename or job.name
         return failed("capture", f"{reason(error)}, {where}", "check the file, and repeat")
+    except Exception as error:  # whatever it is, thousands of others are waiting
+        what = f"{type(error).__name__}: {error}"
+        return failed("capture", f"{what}, {job.name}", "this is a bug: report it with the capture")
     return outcome(
         done.state,
         key=done.key,
@@ -288,7 +293,8 @@ def _stored(job: Job, url: str, how: How, reading: Reading | None) -> Done:
     capture = _analysed(job, how, reading)
     if signatures(job.files) != before:
         raise Changed
-    return publish(store, capture, job, how, subject=subject, key=key)
+    size_bytes = sum(size for *_, size, _ in before)
+    return publish(store, capture, job, how, subject=subject, key=key, size_bytes=size_bytes)
 
 
 def present(store: Store, key: str) -> Done | None:
@@ -363,8 +369,17 @@ def budget(limit: int, parts: int = 1) -> int:
     return max(LEAST_MEMORY, min(DEFAULT_MEMORY, parts * limit // 2))
 
 
-def publish(store: Store, capture: Capture, job: Job, how: How, *, subject: str, key: str) -> Done:
-    """Puts an analysed capture into the store."""
+def publish(
+    store: Store,
+    capture: Capture,
+    job: Job,
+    how: How,
+    *,
+    subject: str,
+    key: str,
+    size_bytes: int,
+) -> Done:
+    """Puts an analysed capture into the store; ``size_bytes`` of it were read."""
     from trustbed.store.tables import with_source
 
     first, last = capture.facts.get("first_ns"), capture.facts.get("last_ns")
@@ -372,24 +387,29 @@ def publish(store: Store, capture: Capture, job: Job, how: How, *, subject: str,
         kind="capture",
         key=key,
         subject=subject,
-        name=job.name,
+        name=_written(job.name),
         version=how.version,
         options=how.options,
         testbed=how.testbed,
         date=date_of(first),
         first_ns=first,
         last_ns=last,
-        files=job.files,
-        size_bytes=job.size_bytes,
+        files=tuple(map(_written, job.files)),
+        size_bytes=size_bytes,
         verdicts=dict(capture.verdicts),
         damage=capture.damage,
     )
 
     def read(table: str) -> pa.RecordBatchReader:
-        return with_source(capture.stream(table), job.name)
+        return with_source(capture.stream(table), _written(job.name))
 
     is_new = store.publish(about, {table: read(table) for table in STORED_TABLES}) is not None
     return Done("stored" if is_new else "present", key, capture.verdicts, capture.damage)
+
+
+def _written(name: str) -> str:
+    """A file's name as tables can hold it: bytes that are no UTF-8 are escaped."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def date_of(moment_ns: int | None) -> str:

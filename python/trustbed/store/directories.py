@@ -58,7 +58,11 @@ def add(
         label(paper, "--paper")
     found = read(path, testbed=testbed, paper=paper)
     readers = {name: table.to_reader() for name, table in found.tables.items()}
-    return None if store.publish(found.about, readers) is None else found.about.key
+    if store.publish(found.about, readers) is not None:
+        return found.about.key
+    # It may have been another in between: what was added last counts.
+    store.renew([found.about.key])
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,9 +154,14 @@ def _of_repetition(run: Path, directory: str, table: str) -> pa.Table | None:
     file = run / directory / TABLES / f"{table}.parquet"
     if not file.is_file():
         return None
-    found = pyarrow.parquet.read_table(file)
-    source = pc.binary_join_element_wise(directory, found.column("capture"), "/")
-    return conformed(found.append_column(SOURCE, source), store_schemas()[table])
+    try:
+        found = pyarrow.parquet.read_table(file)
+        source = pc.binary_join_element_wise(directory, found.column("capture"), "/")
+        return conformed(found.append_column(SOURCE, source), store_schemas()[table])
+    except (pa.ArrowException, KeyError, OSError) as error:
+        raise RunDirectoryError(
+            f"cannot be read, {file}: {error}", "judge the repetition again, or leave the run out"
+        ) from None
 
 
 def _campaign(path: Path, testbed: str) -> Directory:

@@ -128,6 +128,11 @@ def _modified(about: Mapping[str, Any]) -> float:
     return float(when) if isinstance(when, (int, float)) else float(when.timestamp())
 
 
+def _unless_removed(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise error
+
+
 class LocalFiles(Files):
     """On a disk of this machine, or one that it has mounted."""
 
@@ -135,6 +140,20 @@ class LocalFiles(Files):
     def arrow(self) -> Any:  # noqa: ANN401 - of pyarrow, which is not annotated
         """Its own for local files, which opens a thousand of them without any Python."""
         return pyarrow.fs.LocalFileSystem()
+
+    def list(self, directory: str) -> list[Listed]:
+        """What cannot be listed is an error: to fsspec it is empty."""
+        found = []
+        with explained(self.url):
+            for where, _, names in os.walk(self.path(directory), onerror=_unless_removed):
+                for name in names:
+                    path = f"{where}/{name}"
+                    with contextlib.suppress(FileNotFoundError):
+                        about = Path(path).stat()
+                        found.append(
+                            Listed(path[len(self.root) + 1 :], about.st_size, about.st_mtime)
+                        )
+        return sorted(found, key=lambda one: one.name)
 
     def create(self, name: str, data: bytes) -> bool:
         """By a link, which exists at once and only if nothing else has its name."""

@@ -132,8 +132,15 @@ def _finished(job: Job, url: str, how: How, division: Division) -> Done:
             except (OSError, ValueError, RecursionError) as error:
                 store.files.remove(directory)  # all of it again, whatever is wrong
                 raise Lost(str(error)) from error
-            names = {"subject": division.subject, "key": division.key}
-            done = publish(store, capture, job, how, **names)
+            done = publish(
+                store,
+                capture,
+                job,
+                how,
+                subject=division.subject,
+                key=division.key,
+                size_bytes=sum(size for size, _ in division.signatures),
+            )
     store.files.remove(directory)
     return done
 

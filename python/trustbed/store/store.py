@@ -392,8 +392,12 @@ class Store:
             return
         partial = Path(self.files.root) / PARTIAL
         for path in sorted(partial.iterdir()) if partial.is_dir() else ():
-            if path.stat().st_mtime < before:
+            try:
+                old = path.stat().st_mtime < before
                 size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+            except FileNotFoundError:
+                continue  # its writer has finished
+            if old:
                 if not dry_run:
                     self.files.remove(f"{PARTIAL}/{path.name}")
                 yield Removed(f"{PARTIAL}/{path.name}", "never finished", size)

@@ -143,9 +143,10 @@ class Tasks:
         except (OSError, TimeoutError, RuntimeError) as error:
             raise self._lost() from error
         for future, tasks in list(self._running.items()):
-            restricted = tasks[0].futures[future]
+            waiting = [task for task in tasks if future in task.futures]
+            restricted = waiting[0].futures[future]
             if restricted and not any(address in self._workers for address in restricted):
-                for task in list(tasks):
+                for task in waiting:
                     self._drop(future, task)
                     if not task.futures:
                         self._pending.append(task)
@@ -230,10 +231,8 @@ class Tasks:
     def _drop(self, future: Any, task: _Task) -> None:  # noqa: ANN401 - Dask
         """Nobody waits for this of what a future does; it ends if nobody waits for any of it."""
         del task.futures[future]
-        others = self._running.get(future, [])
-        if task in others:
-            others.remove(task)
-        if not others:
+        # Its list stays whole: what the future returns has one outcome for each.
+        if not any(future in other.futures for other in self._running.get(future, ())):
             self._running.pop(future, None)
             future.cancel()
 
@@ -267,10 +266,16 @@ class Tasks:
 
     def _taken(self, future: Any, tasks: Sequence[_Task]) -> Iterator[Outcome]:  # noqa: ANN401
         """The outcomes of captures, where they are the last word."""
-        found = self._result(future) or [self._failed(future, task) for task in tasks]
-        for task in tasks:
+        found = self._result(future) or [None] * len(tasks)
+        # Nobody waits for what another worker did sooner.
+        waiting = [
+            (task, self._failed(future, task) if one is None else one)
+            for task, one in zip(tasks, found, strict=True)
+            if future in task.futures
+        ]
+        for task, _ in waiting:
             del task.futures[future]
-        for task, one in zip(tasks, found, strict=True):
+        for task, one in waiting:
             self._workers.note(future, one)
             if (last := self._last_word(task, one)) is not None:
                 yield last
@@ -321,8 +326,9 @@ class Tasks:
         """Nothing more is done for a capture that has its outcome."""
         self._pending = deque(task for task in self._pending if task.capture is not capture)
         for future, tasks in list(self._running.items()):
-            for task in [task for task in tasks if task.capture is capture]:
-                self._drop(future, task)
+            for task in tasks:
+                if task.capture is capture and future in task.futures:
+                    self._drop(future, task)
 
     def _result(self, future: Any) -> list[Outcome] | None:  # noqa: ANN401 - Dask
         """What tasks that have ended returned; None if they failed, or went with all workers."""

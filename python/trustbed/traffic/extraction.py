@@ -150,7 +150,7 @@ def _check_directions(shown: str, counts: Mapping[str, int], connections: pa.Tab
     """Refuses a capture most of whose TCP connections were seen in one direction.
 
     A flow of datagrams may have one direction by nature, so that UDP says nothing about the
-    capture. Of what is not kept (connections without data, of no class, beyond the first million)
+    capture. Of what is not kept (connections without data, of no class, beyond what is kept)
     the protocol is not known, and it counts as TCP. Bias: that can only prevent a refusal.
 
     Raises:
@@ -183,7 +183,7 @@ def _assumed(counts: dict[str, int]) -> tuple[str, ...]:
         ("unanswered", "are SYNs that nobody answered, and were left out"),
         ("one_sided", "were seen in one direction only and left out"),
         ("without_data", "carried no data and were left out"),
-        ("left_out", "came after the first million and were left out"),
+        ("left_out", "came after a million connections or four million pairs, and were left out"),
         ("incomplete", "lack part of their data, which counts as not sent"),
         ("repeated", "have over 4,096 exchanges; the later ones are taken to be like those"),
         ("offloaded", "have packets larger than the link's: capacities are not taken from those"),

@@ -160,10 +160,18 @@ class Model:
         """Writes the file, at once or not at all.
 
         Raises:
+            ModelError: It is larger than a file of a model can be.
             OSError: It cannot be written.
         """
         path = Path(path)
         parts = {name: _parquet(table) for name, table in self.tables.items()}
+        for name, part in parts.items():
+            if len(part) > (most := _MOST[f"{name}.parquet"]):
+                raise ModelError(
+                    f"{path}: the table {name} has {len(part):,} bytes, and a model's has "
+                    f"{most:,} at most",
+                    "extract a shorter part of the capture",
+                )
         profiles = link_profile.encoded(self.profiles) if self.profiles else b""
         summed = {**parts, **({_PROFILES: profiles} if profiles else {})}
         sums = {name: hashlib.sha256(part).hexdigest() for name, part in summed.items()}

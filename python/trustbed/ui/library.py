@@ -173,7 +173,8 @@ def _sources(url: str) -> dict[str, _OfStore | _OfDirectory]:
     if not path.is_dir():
         raise UiError(f"no store, run or campaign, {path}", "name a directory that has one")
     for one in _directories(path):
-        found |= _source(one)
+        with suppress(OSError, TrustbedError):  # of others: lost+found, for one
+            found |= _source(one)
     if not found:
         raise UiError(
             f"no store, run or campaign in {path}",
@@ -352,11 +353,14 @@ def _together(sources: Iterable[_OfStore | _OfDirectory]) -> Holdings:
                 items[key] = replace(items[key], path=item.path)
                 own.discard(key)
                 continue
+            if key in items:  # another store has it as well
+                own.discard(key)
+                continue
             if isinstance(source, _OfDirectory):
                 former = [one for one in items if _same(items[one], item)]
                 for one in former:
                     del items[one]
-            items.setdefault(key, item)
+            items[key] = item
         kept += [(part, own) for part in source.parts]
         problems += [source.problem] if source.problem else []
     parts = [_of(part, own & items.keys()) for part, own in kept]

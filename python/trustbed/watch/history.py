@@ -99,6 +99,8 @@ class Direction:
         self.complete_bytes += window["bytes"]
         self.abw_max = max(self.abw_max, window["abw_bits_per_second"])
         self.last = window
+        if self._recent and window["start_seconds"] < self._recent[-1]["start_seconds"]:
+            self._recent.clear()  # the clock was set back: nothing before is recent
         self._recent.append(window)
         while (
             self._recent and self._end(self._recent[0]) <= self._end(window) - _NOW_SECONDS + 1e-6

@@ -413,6 +413,39 @@ def test_a_round_whose_judging_fails_does_not_stop_the_others(tmp_path: Path) ->
     assert pair.flags["not_judged"] == 1
 
 
+def test_a_round_whose_judging_failed_is_judged_when_the_campaign_goes_on(tmp_path: Path) -> None:
+    def starved(round_directory: RoundDirectory, record: RoundRecord) -> JudgedRound:
+        raise OSError(errno.ENOMEM, "cannot allocate memory")
+
+    study = study_of(tmp_path, "a-b", count=3, **FAST)
+    directory = run(study, tmp_path / "out", judge=starved)
+    rounds = list(directory.rounds())
+    assert all(one.judging_failed for one in rounds)
+    assert "continue the campaign" in rounds[0].judged().judging_error.hint
+    # Of one round there is nothing left that could be judged.
+    for file in rounds[0].captures:
+        file.unlink()
+    run(study, tmp_path / "out")
+    assert [one.judging_failed for one in directory.rounds()] == [True, False, False]
+
+
+def test_captures_that_could_not_be_judged_are_removed_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PlayedRound, "capture_bytes", 300_000)
+
+    def once(round_directory: RoundDirectory, record: RoundRecord) -> JudgedRound:
+        if record.number == 0:
+            raise ValueError("no sense")
+        return nothing(round_directory, record)
+
+    study = study_of(tmp_path, "a-b", count=8, more='[recording]\ndisk = "1MiB"\n', **FAST)
+    directory = run(study, tmp_path / "out", judge=once, runner=Leaping)
+    first, second, *_ = directory.rounds()
+    assert first.captures
+    assert not second.captures
+
+
 def test_a_full_disk_ends_judging_and_the_next_session_judges(tmp_path: Path) -> None:
     def full(round_directory: RoundDirectory, record: RoundRecord) -> JudgedRound:
         raise OSError(errno.ENOSPC, "no space left on device")

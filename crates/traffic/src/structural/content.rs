@@ -79,6 +79,15 @@ pub enum Content {
 }
 
 impl Content {
+    /// Pairs, bursts or flows of datagrams.
+    pub fn units(&self) -> usize {
+        match self {
+            Self::Pairs(pairs) => pairs.len(),
+            Self::Streams(sides) => sides.iter().map(Vec::len).sum(),
+            Self::Datagrams(sides) => sides.iter().filter(|flow| flow.packets > 0).count(),
+        }
+    }
+
     /// Bytes of the client and of the server.
     pub fn bytes(&self) -> [u64; 2] {
         match self {

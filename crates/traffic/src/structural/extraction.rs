@@ -1,8 +1,8 @@
 //! Connections as a capture showed them → sessions, exchanges, connections, pairs and hosts,
 //! without addresses.
 //!
-//! Memory: what a connection said, a few hundred bytes for most, of a million connections; the
-//! capture may be of any length, and later connections are counted.
+//! Memory: what was said in a million connections, four million pairs of it at most; the capture
+//! may be of any length, and later connections are counted.
 //!
 //! Bias: clients are left of the link and servers right of it. A host that is both is two hosts.
 
@@ -15,6 +15,8 @@ use super::{Content, HostLink, Observed, group};
 
 /// Connections that are kept.
 const MOST: usize = 1_000_000;
+/// Pairs, bursts and flows of datagrams that are kept, of all connections.
+const MOST_UNITS: usize = 4_000_000;
 
 /// Gaps that separate, in traffic of a client and a class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,12 +95,13 @@ pub struct Extraction {
     classes: Classes,
     thresholds: Thresholds,
     kept: Vec<(usize, Observed)>,
+    units: usize,
     hosts: HashMap<Address, HostLink>,
     /// Connections that no class takes.
     pub unclassed: u64,
     /// Connections without any data.
     pub silent: u64,
-    /// Connections beyond the million that are kept.
+    /// Connections beyond the million that are kept, or beyond what they may say.
     pub left_out: u64,
 }
 
@@ -161,6 +164,7 @@ impl Extraction {
             classes,
             thresholds,
             kept: Vec::new(),
+            units: 0,
             hosts: HashMap::new(),
             unclassed: 0,
             silent: 0,
@@ -178,10 +182,12 @@ impl Extraction {
             self.silent += 1;
             return;
         }
-        if self.kept.len() >= MOST {
+        let units = self.units + connection.content.units();
+        if self.kept.len() >= MOST || units > MOST_UNITS {
             self.left_out += 1;
             return;
         }
+        self.units = units;
         let [client, server] = &connection.links;
         self.hosts.entry((connection.client, false)).or_default().add(client);
         self.hosts.entry((connection.server, true)).or_default().add(server);
@@ -380,5 +386,19 @@ mod tests {
         extraction.add(Observed { content: Content::Pairs(Vec::new()), ..one(1, 80, (0, 1)) });
         assert_eq!((extraction.unclassed, extraction.silent), (1, 1));
         assert!(extraction.finish().is_none());
+    }
+
+    #[test]
+    fn what_all_connections_say_is_bounded() {
+        let mut extraction = Extraction::new(classes(), Thresholds::default());
+        let pair = Pair { request: 1, response: 1, ..Pair::default() };
+        let long =
+            Observed { content: Content::Pairs(vec![pair; 1_500_000]), ..one(1, 80, (0, 9)) };
+        extraction.add(long.clone());
+        extraction.add(long.clone());
+        extraction.add(long);
+        extraction.add(one(1, 80, (9, 10)));
+        assert_eq!(extraction.left_out, 1);
+        assert_eq!(extraction.finish().unwrap().connections.len(), 3);
     }
 }

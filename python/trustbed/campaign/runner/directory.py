@@ -106,6 +106,19 @@ class RoundDirectory:
         """Whether it has been judged."""
         return (self.path / JUDGED).is_file()
 
+    @property
+    def captures(self) -> list[Path]:
+        """Its captures that are still there."""
+        return [file for name in CAPTURES if (file := self.path / name).is_file()]
+
+    @property
+    def judging_failed(self) -> bool:
+        """Whether it was tried to judge it, in vain."""
+        try:
+            return b'"judging_error"' in (self.path / JUDGED).read_bytes()
+        except OSError:
+            return False
+
     def record(self) -> RoundRecord:
         """The record of the round."""
         return _read(self.path / RECORD, RoundRecord)
@@ -259,5 +272,8 @@ def _read(path: Path, form: type[RecordT]) -> RecordT:
         return read(msgspec.json.decode(path.read_bytes()), form)
     except (OSError, ValueError, RecursionError) as error:
         raise RunDirectoryError(
-            f"cannot be read, {path}: {error}", "restore it, or remove the directory it is in"
+            f"cannot be read, {path}: {error}",
+            "remove this file, and continue the campaign: the round is judged again"
+            if path.name == JUDGED
+            else "restore it, or remove the directory it is in",
         ) from None

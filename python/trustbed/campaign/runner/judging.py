@@ -139,7 +139,7 @@ class _Process:
         why = f": {last[0]}" if last else ""
         return JudgingError(
             f"the process that judged the round {how}{why}",
-            "this machine may lack memory; the round's captures stay in its directory",
+            "this machine may lack memory; the campaign, continued, judges the round again",
         )
 
     def end(self, seconds: float) -> None:

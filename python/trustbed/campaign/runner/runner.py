@@ -62,6 +62,7 @@ _LONGEST_WAIT_SECONDS = 5.0
 """How late the loss of a host, or a step of the clock, may be noticed."""
 _LACKING = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE})
 """Errors of this machine rather than of a round: with them the campaign ends."""
+_AGAIN = "mend that, and continue the campaign: the round is judged again"
 Judge: TypeAlias = Callable[[RoundDirectory, RoundRecord], JudgedRound]
 """Judges a complete round."""
 
@@ -210,7 +211,8 @@ class Runner:
         self._known = progress(state_of(self._journal.lines()).rounds)
         for round_directory in self._directory.rounds():
             self._space.add(round_directory)
-            if not round_directory.is_judged:
+            failed = round_directory.judging_failed and round_directory.captures
+            if failed or not round_directory.is_judged:
                 self._to_judge.put(round_directory)
         self._space.count()
         self._listener.on_begun(rounds=len(state.rounds), resumed=resumed)
@@ -533,9 +535,10 @@ class Runner:
 
 
 def _described(error: Exception) -> Failure:
+    lacking = isinstance(error, OSError | MemoryError)
     return Failure(
         message=getattr(error, "message", None) or f"{type(error).__name__}: {error}",
-        hint=getattr(error, "hint", None) or BUG,
+        hint=getattr(error, "hint", None) or (_AGAIN if lacking else BUG),
     )
 
 

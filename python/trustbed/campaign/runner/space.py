@@ -1,9 +1,10 @@
 """The disk space of a campaign: counts what it takes, and removes captures of judged rounds.
 
-The oldest go first. What a round takes is counted when it ends; files that are derived later are
-counted with all others, each time the number of rounds has grown by a tenth, so that counting costs
-a round the same however long the campaign lasts. Rounds that run then count twice for a while, so
-captures may be removed a little early; derived files may be counted late.
+The oldest go first, and last those whose judging failed. What a round takes is counted when it
+ends; files that are derived later are counted with all others, each time the number of rounds has
+grown by a tenth, so that counting costs a round the same however long the campaign lasts. Rounds
+that run then count twice for a while, so captures may be removed a little early; derived files may
+be counted late.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import heapq
 import shutil
 from collections.abc import Iterator
 
-from trustbed.campaign.runner.directory import CAPTURES, CampaignDirectory, RoundDirectory
+from trustbed.campaign.runner.directory import CampaignDirectory, RoundDirectory
 from trustbed.errors import TrustbedError
 
 _UNCOUNTED_ROUNDS = 50
@@ -58,20 +59,23 @@ class Space:
         self._uncounted += 1
         if self._uncounted > max(_UNCOUNTED_ROUNDS, self._rounds // 10):
             self.count()
-        unjudged = []
+        kept: list[RoundDirectory] = []
+        failed: list[RoundDirectory] = []
         while self._used >= self._limit and self._with_captures:
             oldest = heapq.heappop(self._with_captures)
             if not oldest.is_judged:
-                unjudged.append(oldest)
-                continue
-            captures = [file for name in CAPTURES if (file := oldest.path / name).is_file()]
-            size = sum(file.stat().st_size for file in captures)
-            for file in captures:
-                file.unlink()
-            self._used -= size
-            if captures:
-                yield oldest, size
-        for one in unjudged:
+                kept.append(oldest)
+            elif oldest.judging_failed:
+                failed.append(oldest)
+            else:
+                yield from self._remove(oldest)
+        # What could not be judged can be judged later: those captures go last.
+        for oldest in failed:
+            if self._used >= self._limit:
+                yield from self._remove(oldest)
+            else:
+                kept.append(oldest)
+        for one in kept:
             heapq.heappush(self._with_captures, one)
         if self._used >= self._limit:
             free = shutil.disk_usage(self._directory.path).free
@@ -80,3 +84,12 @@ class Space:
                 "capture is left to remove",
                 f"raise its limit ([recording] disk); {free:,} bytes are free here",
             )
+
+    def _remove(self, one: RoundDirectory) -> Iterator[tuple[RoundDirectory, int]]:
+        captures = one.captures
+        size = sum(file.stat().st_size for file in captures)
+        for file in captures:
+            file.unlink()
+        self._used -= size
+        if captures:
+            yield one, size

@@ -105,7 +105,8 @@ def causes_headline(found: CausesAnswer) -> str:
         return "Nothing that could be judged is in the store."
     since = "" if found.since_ns is None else f" since {moment(found.since_ns)}"
     if not changed:
-        tested = any(one.tested for one in found.causes)
+        at_a_date = found.since_ns is not None
+        tested = any(one.changes if at_a_date else one.tested for one in found.causes)
         return (
             f"No cause changed its share{since}."
             if tested

@@ -23,6 +23,7 @@ from trustbed.store.questions.change_points import (
     Change,
     change_at,
     changes,
+    halves,
     merged,
 )
 from trustbed.store.questions.hosts import values_of
@@ -110,7 +111,8 @@ def ask(
     whole = sum(of for _, of in every.values())
     found = []
     for one in wanted:
-        blocks = merged([Block(at, of, hits[one].get(key, 0)) for key, (at, of) in every.items()])
+        captures = [Block(at, of, hits[one].get(key, 0)) for key, (at, of) in every.items()]
+        blocks = _blocks(captures, since_ns)
         total = sum(verdicts[one].values())
         tested = total >= LEAST_TRANSFERS and len(blocks) >= 2 * FEWEST
         found.append(
@@ -118,7 +120,7 @@ def ask(
                 cause=one,
                 verdict=max(verdicts[one], key=lambda name: (verdicts[one][name], name)),
                 transfers=total,
-                share=total / whole,
+                share=total / whole if whole else 0.0,
                 tested=tested,
                 changes=_changes(blocks, since_ns, level, tests, seed) if tested else (),
                 days=_history(days, _days_of(every, hits[one])),
@@ -131,12 +133,16 @@ def ask(
         since_ns=since_ns,
         transfers=whole,
         captures=len(every),
-        blocks=len(merged([Block(at, of, 0) for at, of in every.values()])),
+        blocks=len(_blocks([Block(at, of, 0) for at, of in every.values()], since_ns)),
         fewest=FEWEST,
         first_ns=min(moments, default=None),
         last_ns=max(moments, default=None),
         causes=tuple(found),
     )
+
+
+def _blocks(captures: Sequence[Block], since_ns: int | None) -> list[Block]:
+    return merged(captures) if since_ns is None else halves(captures, since_ns)
 
 
 def _changes(

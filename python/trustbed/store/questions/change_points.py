@@ -81,6 +81,13 @@ def merged(blocks: Sequence[Block], most: int = MOST_BLOCKS) -> list[Block]:
     ]
 
 
+def halves(blocks: Sequence[Block], moment_ns: int, most: int = MOST_BLOCKS) -> list[Block]:
+    """The same, but those before a moment are not joined to those since."""
+    before = [one for one in blocks if one.at_ns < moment_ns]
+    since = [one for one in blocks if one.at_ns >= moment_ns]
+    return [*merged(before, most // 2), *merged(since, most // 2)]
+
+
 def changes(
     blocks: Sequence[Block], *, level: float = LEVEL, tests: int = 1, seed: int = 1
 ) -> list[Change]:

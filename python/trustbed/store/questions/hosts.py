@@ -26,7 +26,9 @@ from trustbed.workload.intervals import LEVEL
 MOST_PAIRS = 500
 """Pairs of hosts that are compared: those with the most measurements."""
 HOUR_NS = 3600 * 10**9
-_COLUMNS = ["capture", "source", "src", "dst", "start_ns", "verdict"]
+_KEYS = ("capture", "source", "testbed", "src", "dst")
+_COLUMNS = [*_KEYS, "start_ns", "verdict"]
+_PAIR = ("testbed", "src", "dst")
 
 
 class HostsAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,9 +62,15 @@ def ask(store: Store, *, testbed: str | None = None, level: float = LEVEL) -> Ho
     transfers = _judged(store, where)
     rounds = _rounds(store, where)
     units = pa.concat_tables([_measurements(transfers), rounds])
-    tallies = _by(units, ["src", "dst"])
+    tallies = _by(units, [*_PAIR])
+    several = len(set(values_of(tallies, "testbed"))) > 1
+    ends = (
+        # The 10.0.0.1 of one testbed is no host of another.
+        [f"{bed}: {src}", f"{bed}: {dst}"] if several else [src, dst]
+        for bed, src, dst in zip(*(values_of(tallies, name) for name in _PAIR), strict=True)
+    )
     ordered = sorted(
-        zip(values_of(tallies, "src"), values_of(tallies, "dst"), _tallies(tallies), strict=True),
+        ((src, dst, tally) for (src, dst), tally in zip(ends, _tallies(tallies), strict=True)),
         key=lambda one: (-one[2].rounds, one[0], one[1]),
     )
     compared = {(src, dst): tally for src, dst, tally in ordered[:MOST_PAIRS]}
@@ -90,7 +98,8 @@ def _judged(store: Store, where: pads.Expression | None) -> pa.Table:
 def _measurements(transfers: pa.Table) -> pa.Table:
     """The judged transfers as measurements: ends, hour since the epoch, whether it is bad."""
     words = {
-        name: transfers.column(name).combine_chunks().dictionary_encode() for name in _COLUMNS[:4]
+        name: transfers.column(name).dictionary_encode().unify_dictionaries().combine_chunks()
+        for name in _KEYS
     }
     keys = {name: column.indices for name, column in words.items()}  # quicker to group than words
     hour = pc.divide(transfers.column("start_ns").cast(pa.int64()), HOUR_NS)
@@ -101,7 +110,7 @@ def _measurements(transfers: pa.Table) -> pa.Table:
         .aggregate([("bad", "sum"), ("bad", "count")])
     )
     half = pc.greater_equal(pc.multiply(grouped.column("bad_sum"), 2), grouped.column("bad_count"))
-    ends = {name: words[name].dictionary.take(grouped.column(name)) for name in ("src", "dst")}
+    ends = {name: words[name].dictionary.take(grouped.column(name)) for name in _PAIR}
     return pa.table({**ends, "hour": grouped.column("hour"), "bad": half.cast(pa.int32())})
 
 
@@ -109,10 +118,12 @@ def _rounds(store: Store, where: pads.Expression | None) -> pa.Table:
     """The judged rounds of campaigns as measurements."""
     known = pads.field("use").is_valid() & pads.field("start_ns").is_valid()
     table = store.campaigns.table(
-        ["sender", "receiver", "start_ns", "use"], where=known if where is None else known & where
+        ["testbed", "sender", "receiver", "start_ns", "use"],
+        where=known if where is None else known & where,
     )
     return pa.table(
         {
+            "testbed": table.column("testbed"),
             "src": table.column("sender"),
             "dst": table.column("receiver"),
             "hour": pc.divide(table.column("start_ns").cast(pa.int64()), HOUR_NS),
@@ -139,5 +150,6 @@ def _hours(units: pa.Table) -> Hours:
     grouped = _by(units, ["hour"])
     found = Hours()
     for hour, tally in zip(values_of(grouped, "hour"), _tallies(grouped), strict=True):
-        found.add_all(hour * HOUR_NS, tally)
+        if hour is not None:
+            found.add_all(hour * HOUR_NS, tally)
     return found
