@@ -35,6 +35,7 @@ pub struct ConnectionRow {
     pub rtt_to_initiator: Option<Span>,
     pub opened: Option<Ns>,
     pub acknowledged_unseen: u64,
+    pub forgotten_holes: u64,
     pub one_sided: bool,
     pub offloaded: bool,
     pub flags: Vec<&'static str>,
@@ -81,6 +82,7 @@ impl ConnectionRow {
             rtt_to_initiator: handshake.to_initiator(),
             opened: handshake.ack,
             acknowledged_unseen: own.acknowledged_unseen() + other.acknowledged_unseen(),
+            forgotten_holes: own.forgotten_holes() + other.forgotten_holes(),
             one_sided: connection.key.protocol == 6
                 && (own.counters.packets == 0 || other.counters.packets == 0),
             offloaded: own.seen.offloaded || other.seen.offloaded,

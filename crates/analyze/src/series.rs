@@ -72,7 +72,9 @@ impl Thinned {
                 from = to;
             }
             self.points = kept;
-            if last == first {
+            // All at one moment; or times that go to and fro across 0, which no width joins: the
+            // capture's clock is wrong.
+            if last == first || width == i64::MAX {
                 self.points.truncate(MOST);
             }
         }

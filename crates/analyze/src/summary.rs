@@ -394,7 +394,7 @@ fn transfer_flags(connection: &Connection<Transfer>, direction: usize) -> Vec<&'
         (stream.seen.wild || peer.seen.wild, "wild_seq"),
         (peer.counters.packets == 0, "one_sided"),
         (stream.records.forgotten > 0, "records_forgotten"),
-        (stream.acknowledged_unseen() > 0, "capture_loss"),
+        (stream.acknowledges_unseen(), "capture_loss"),
     ];
     all.into_iter().filter_map(|(set, name)| set.then_some(name)).collect()
 }

@@ -4,9 +4,12 @@ use trustbed_units::{Ns, Span};
 
 use crate::TimeWeighted;
 
-/// Advertised window of the receiver, from the first data to the last acknowledgement.
+/// Advertised window of the receiver, from the first data to the last acknowledgement; from the
+/// first window on where none was known before.
 #[derive(Debug, Clone, Default)]
 pub struct WindowTime {
+    /// A window was known once.
+    is_known: bool,
     since: Option<Ns>,
     window: u32,
     first: u32,
@@ -32,13 +35,25 @@ impl WindowTime {
 
     /// The window stood at `window` when the first data was sent.
     pub fn begin(now: Ns, window: u32) -> Self {
-        Self { since: Some(now), window, first: window, largest: window, ..Self::default() }
+        Self {
+            is_known: true,
+            since: Some(now),
+            window,
+            first: window,
+            largest: window,
+            ..Self::default()
+        }
     }
 
     /// The receiver advertised `window`. While nothing is outstanding (`idle`) the time is not
     /// counted before more data follow.
     #[inline]
     pub fn on_window(&mut self, now: Ns, window: u32, mss: u32, idle: bool) {
+        if !self.is_known {
+            *self = Self::begin(now, window);
+            self.zero_events = u32::from(window == 0);
+            return;
+        }
         if window == 0 && self.window != 0 {
             self.zero_events += 1;
         }
@@ -65,7 +80,7 @@ impl WindowTime {
         if let Some(since) = self.since {
             self.count(self.window, (now - since).0, mss);
         }
-        self.since = Some(now);
+        self.since = self.is_known.then_some(now);
     }
 
     /// Nothing is outstanding: the time since the last window waits for more data.

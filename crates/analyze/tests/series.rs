@@ -32,6 +32,14 @@ fn steady(steps: &[(i64, f64)]) -> Vec<(i64, f64)> {
 }
 
 #[test]
+fn times_that_go_to_and_fro_end_all_the_same() {
+    let points: Vec<(i64, f64)> = (0..20_000_i64)
+        .map(|n| (if n % 2 == 0 { n * 1_000 } else { n * 1_000 - 37_000_000_000 }, 0.0))
+        .collect();
+    assert!(thinned(&points).points().len() <= MOST);
+}
+
+#[test]
 fn few_points_stay_as_they_are() {
     let points: Vec<(i64, f64)> =
         (0..1200_i32).map(|n| (i64::from(n) * 1_000, f64::from(n * 7919 % 1200))).collect();

@@ -202,6 +202,18 @@ fn duplicates_that_end_without_a_retransmission_were_late_segments() {
 }
 
 #[test]
+fn a_window_counts_from_the_first_one_that_was_heard() {
+    let mut window = WindowTime::default();
+    window.settle(Ns(5 * MS), 1000);
+    window.on_window(Ns(10 * MS), 8_000, 1000, false);
+    window.on_clock_step();
+    window.on_window(Ns(20 * MS), 8_000, 1000, false);
+    window.on_window(Ns(30 * MS), 8_000, 1000, false);
+    assert_eq!((window.first(), window.zero()), (8_000, (Span(0), 0)));
+    assert!((window.saturated(ms(10)) - 1.0).abs() < 1e-9);
+}
+
+#[test]
 fn a_window_that_shrank_had_been_larger() {
     let mut window = WindowTime::begin(Ns(0), 10_000);
     window.on_window(Ns(40 * MS), 8_000, 1000, false);

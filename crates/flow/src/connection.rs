@@ -140,6 +140,8 @@ pub struct Connection<T> {
     pub(crate) weight: u32,
     /// Packets after a RST, counted and not analysed.
     pub packets_after_close: u32,
+    /// Number of the last SYN that was none of its own, if there was one.
+    stray: u32,
     /// What happened to it.
     pub flags: Flags,
     /// Times of the handshake.
@@ -207,6 +209,7 @@ impl<T> Connection<T> {
             initiator: u8::from(direction == 1),
             ipv6: packet.bits.any(Bits::IPV6),
             caught_up: false,
+            stray: 0,
             flags: Flags::default(),
         };
         if key.protocol == 6 && !packet.flags.any(TcpFlags::SYN) {
@@ -368,6 +371,13 @@ impl<T> Connection<T> {
         self.state.is_over()
     }
 
+    /// Whether it may never become one: only its handshake was seen, and not all of it. Who sends
+    /// data was answered, whether the capture saw it or not.
+    pub(crate) fn is_half_open(&self) -> bool {
+        matches!(self.state, State::Syn | State::SynAck)
+            && self.streams.iter().all(|stream| !stream.seen.payload)
+    }
+
     /// Whether a SYN (or a SYN-ACK after the end) on this key starts a new instance.
     pub(crate) fn is_succeeded_by(&self, packet: &Packet, direction: usize, silence: Span) -> bool {
         let stream = &self.streams[direction];
@@ -375,11 +385,14 @@ impl<T> Connection<T> {
             return false;
         }
         if packet.flags.any(TcpFlags::ACK) {
-            return self.is_over();
+            // Who answers a stray SYN has forgotten this instance: the capture missed its end.
+            let answers = self.flags.stray_syn && self.stray == packet.ack.wrapping_sub(1);
+            return self.is_over() || answers;
         }
+        let answered = self.streams.iter().any(|stream| stream.seen.syn_ack);
         self.is_over()
             || silence >= SILENT
-            || (self.handshake.syn_ack.is_none() && !self.is_unanswered_simultaneous(direction))
+            || (!answered && !self.is_unanswered_simultaneous(direction))
     }
 
     /// The first SYN of the other side while only one SYN was seen: a simultaneous open, not a
@@ -422,14 +435,17 @@ impl<T> Connection<T> {
             return;
         }
         if packet.flags.any(TcpFlags::SYN) {
-            self.on_syn(packet, options, direction);
+            if !self.on_syn(packet, options, direction) {
+                return;
+            }
         } else {
-            if self.handshake.ack.is_none()
-                && self.handshake.syn_ack.is_some()
-                && direction == self.initiator_direction()
-            {
-                self.handshake.ack = Some(packet.ts);
-                self.state = State::Established;
+            if direction == self.initiator_direction() {
+                if self.handshake.ack.is_none() && self.handshake.syn_ack.is_some() {
+                    self.handshake.ack = Some(packet.ts);
+                    self.state = State::Established;
+                } else if self.state == State::SynAck {
+                    self.state = State::Established; // the clock stepped within the handshake
+                }
             }
             self.streams[direction].start_at(packet, self.flags.midstream);
         }
@@ -453,7 +469,8 @@ impl<T> Connection<T> {
         }
     }
 
-    fn on_syn(&mut self, packet: &Packet, options: Option<&Options>, direction: usize) {
+    /// Whether the SYN is of this instance.
+    fn on_syn(&mut self, packet: &Packet, options: Option<&Options>, direction: usize) -> bool {
         let stream = &mut self.streams[direction];
         if stream.seen.syn {
             if stream.is_initial(packet.seq)
@@ -473,12 +490,14 @@ impl<T> Connection<T> {
                 }
             } else {
                 self.flags.stray_syn = true;
+                self.stray = packet.seq;
+                return false;
             }
-            return;
+            return true;
         }
         if self.flags.midstream {
-            self.flags.stray_syn = true;
-            return;
+            (self.flags.stray_syn, self.stray) = (true, packet.seq);
+            return true;
         }
         stream.open(packet, options);
         if packet.flags.any(TcpFlags::ACK) {
@@ -498,6 +517,7 @@ impl<T> Connection<T> {
             low.agree(high_mss, both);
             high.agree(low_mss, both);
         }
+        true
     }
 
     /// Sequence, acknowledgement, window and timestamps of a packet.
@@ -520,7 +540,7 @@ impl<T> Connection<T> {
         let fragment = packet.bits.any(Bits::FRAGMENT_FIRST | Bits::FRAGMENT_LATER);
         stream.seen.fragmented |= fragment;
         if packet.bits.any(Bits::FRAGMENT_LATER) {
-            stream.counters.payload += u64::from(packet.payload);
+            stream.on_later_fragment(packet);
             return;
         }
         if let Some(options) = options {

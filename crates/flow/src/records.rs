@@ -67,6 +67,11 @@ impl Records {
         self.queue.push_back(fresh(start, length, now));
     }
 
+    /// Nothing is outstanding any longer that was.
+    pub(crate) fn forget_all(&mut self) {
+        self.queue.clear();
+    }
+
     /// Inserts a segment at its position below others (a hole that was filled).
     pub fn insert(&mut self, start: i64, length: u32, now: Ns) {
         if self.is_full() {

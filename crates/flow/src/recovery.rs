@@ -35,6 +35,17 @@ pub(crate) struct Hole {
     pub(crate) before: bool,
 }
 
+/// Segments in a row, each where the one before ended, that lie far beyond all others.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct FarAhead {
+    /// The number after the last of them.
+    pub(crate) next: u32,
+    /// How many.
+    pub(crate) count: u32,
+    /// Segments before them that lay where they were expected.
+    pub(crate) after: u32,
+}
+
 /// Trouble of one direction.
 #[derive(Debug, Clone, Default)]
 pub struct Recovery {
@@ -42,6 +53,10 @@ pub struct Recovery {
     holes: VecDeque<Hole>,
     /// Bytes of holes that were forgotten because there were too many.
     pub forgotten_bytes: u64,
+    /// How many those were.
+    pub forgotten_holes: u64,
+    /// The last segments that lay far beyond all others.
+    pub(crate) far_ahead: FarAhead,
     /// Ranges that the receiver reported above the cumulative acknowledgement.
     pub sacked: RangeSet,
     recent: VecDeque<Retransmission>,
@@ -71,9 +86,11 @@ impl Recovery {
     pub(crate) fn add_hole(&mut self, hole: Hole) {
         if self.holes.len() >= MOST_HOLES
             && let Some(lowest) = self.holes.pop_front()
-            && !lowest.before
         {
-            self.forgotten_bytes += (lowest.end - lowest.start).unsigned_abs();
+            self.forgotten_holes += 1;
+            if !lowest.before {
+                self.forgotten_bytes += (lowest.end - lowest.start).unsigned_abs();
+            }
         }
         let at = self.holes.partition_point(|h| h.start < hole.start);
         self.holes.insert(at, hole);
@@ -121,6 +138,11 @@ impl Recovery {
             .filter(|h| !h.before)
             .map(|h| h.end.min(end) - h.start)
             .sum()
+    }
+
+    /// Whether any bytes below `end` are such.
+    pub(crate) fn misses_any(&self, end: i64) -> bool {
+        self.holes.iter().take_while(|h| h.start < end).any(|h| !h.before)
     }
 
     /// Whatever lies below `offset` was sent before the capture held anything of the sender.

@@ -204,6 +204,18 @@ impl Stream {
         recovery.forgotten_bytes + recovery.missing_bytes(end).unsigned_abs()
     }
 
+    /// Whether there are any, which is quicker to say.
+    #[inline]
+    pub fn acknowledges_unseen(&self) -> bool {
+        let end = if self.has_fin() { self.una } else { self.una - 1 };
+        self.recovery.as_ref().is_some_and(|r| r.forgotten_bytes > 0 || r.misses_any(end))
+    }
+
+    /// Holes that were not remembered because there were too many.
+    pub fn forgotten_holes(&self) -> u64 {
+        self.recovery.as_ref().map_or(0, |recovery| recovery.forgotten_holes)
+    }
+
     /// Whether the capture never held some of `[start, end)`. Where the receiver acknowledges it,
     /// the capture has missed packets about this time.
     #[inline]

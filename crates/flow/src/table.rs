@@ -511,7 +511,7 @@ impl<O: Observer> Table<O> {
                 continue;
             };
             met += 1;
-            if matches!(connection.state, State::Syn | State::SynAck) {
+            if connection.is_half_open() {
                 victim = Some((connection.last, self.hand));
                 break;
             }

@@ -90,6 +90,13 @@ fn a_later_dsack_below_the_acknowledgement_makes_it_spurious() {
 }
 
 #[test]
+fn a_block_above_its_own_acknowledgement_is_no_dsack_though_a_later_one_overtook_it() {
+    let mut trace = flight();
+    trace.sends(S, 1000, 1000).acks(S + MS, 8000).sacks(S + 2 * MS, 500, &[(1000, 2000)]);
+    assert_eq!(kinds(&record(&trace.batch()))[0], 0);
+}
+
+#[test]
 fn a_later_dsack_inside_the_second_block_makes_it_spurious() {
     let mut trace = flight();
     // 2000 arrives, 1000 is missing; 2000 is sent again although it arrived, which the first block

@@ -904,6 +904,68 @@ fn a_fragmented_segment_is_reported_and_not_timed() {
 }
 
 #[test]
+fn the_rest_of_a_fragmented_segment_is_no_hole() {
+    let mut trace = Trace::open();
+    let ends = trace.ends;
+    for number in 0..3 {
+        let at = (20 + number) * MS;
+        let rest = Bits::FRAGMENT_LATER | Bits::SEQUENCE;
+        trace
+            .push(ends.client(at).seq(1460 * number).data(552).bits(Bits::FRAGMENT_FIRST))
+            .push(ends.client(at + 1).seq(1460 * number + 552).data(908).flags(0).bits(rest));
+    }
+    // The second one again: its fragments were seen before.
+    trace
+        .push(ends.client(25 * MS).seq(1460).data(552).bits(Bits::FRAGMENT_FIRST))
+        .push(
+            ends.client(25 * MS + 1)
+                .seq(2012)
+                .data(908)
+                .flags(0)
+                .bits(Bits::FRAGMENT_LATER | Bits::SEQUENCE),
+        )
+        .acks(30 * MS, 4380)
+        .sends(40 * MS, 4380, 100);
+    let seen = record(&trace.batch());
+    let client = seen.client();
+    assert_eq!((client.counters.unique, client.acknowledged_unseen()), (4480, 0));
+    assert_eq!(seen.labels(), ["new", "new", "new", "retransmission/timeout", "new"]);
+}
+
+#[test]
+fn data_go_on_behind_a_gap_of_more_than_a_gigabyte() {
+    const GAP: i64 = 1_500_000_000;
+    let mut trace = Trace::open();
+    trace.sends(20 * MS, 0, 1000).acks(30 * MS, 1000);
+    let ends = trace.ends;
+    for number in 0..40 {
+        let at = 40 * MS + number * MS;
+        trace.push(ends.client(at).seq(GAP + 1000 * number).data(1000));
+    }
+    trace.acks(90 * MS, GAP + 40_000);
+    let seen = record(&trace.batch());
+    let client = seen.client();
+    assert_eq!(client.counters.wild, 16);
+    assert_eq!(client.counters.retransmitted, 0);
+    assert_eq!(client.counters.unique, 1000 + 25_000, "fifteen were not believed");
+    assert_eq!(client.acknowledged_unseen(), GAP.unsigned_abs() - 1000 + 15_000);
+}
+
+#[test]
+fn numbers_far_away_that_do_not_follow_each_other_are_ignored() {
+    let mut trace = Trace::open();
+    trace.sends(20 * MS, 0, 1000);
+    let ends = trace.ends;
+    for number in 0..40 {
+        let far = 1_200_000_000 + 40_000_000 * (number % 7);
+        trace.push(ends.client(21 * MS + number).seq(far).data(1000));
+    }
+    trace.sends(30 * MS, 1000, 1000);
+    let client = record(&trace.batch()).client().clone();
+    assert_eq!((client.counters.wild, client.counters.unique, client.snd_max), (40, 2000, 2000));
+}
+
+#[test]
 fn an_acknowledgement_captured_before_its_data_makes_them_no_loss() {
     // The receiver's clock is behind the sender's or ahead of it: it says nothing about data.
     for (server, client) in [(100, 3_000_000), (3_000_000, 100)] {

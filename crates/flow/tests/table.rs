@@ -90,6 +90,52 @@ fn without_a_syn_ack_a_syn_starts_a_new_instance() {
 }
 
 #[test]
+fn the_answer_to_a_stray_syn_starts_a_new_instance() {
+    // The capture missed the end; 469 MB further on, as Linux numbers after thirty seconds.
+    let mut trace = busy();
+    let (mut syn, mut answer) = (other_syn(30 * S), Ends::default().syn_ack(30 * S + 10 * MS));
+    syn.packet.seq = Ends::default().client(0).packet.seq.wrapping_add(469_000_000);
+    answer.packet.seq = answer.packet.seq.wrapping_add(469_000_000);
+    answer.packet.ack = syn.packet.seq.wrapping_add(1);
+    let mut other = answer;
+    trace.push(syn);
+    let mut refused = trace.clone();
+    other.packet.ack = other.packet.ack.wrapping_add(1);
+    refused.push(other);
+    assert_eq!(record(&refused.batch()).gone.len(), 1, "an answer to something else");
+    trace.push(answer);
+    let seen = record(&trace.batch());
+    assert_eq!(
+        seen.gone.iter().map(|gone| gone.connection.state).collect::<Vec<_>>(),
+        [State::Established, State::SynAck]
+    );
+    let first = &seen.gone[0].connection;
+    assert!(first.flags.stray_syn);
+    assert!(first.streams.iter().all(|stream| stream.acknowledged_unseen() == 0));
+}
+
+#[test]
+fn a_step_of_the_clock_forgets_no_handshake() {
+    let ends = Ends::default();
+    let stepped = [ends.syn(100 * MS), ends.syn_ack(110 * MS), ends.client(30 * MS)];
+    let mut later = stepped.to_vec();
+    later.push(other_syn(40 * MS));
+    for (packets, stray) in [(stepped.to_vec(), false), (later, true)] {
+        let packets = batch(&packets);
+        let mut seen = Recorder::default();
+        let mut table = recorder::table(Limits::default());
+        for (packet, n) in packets.packets.iter().zip(0..) {
+            let options = packets.options_of(packet);
+            recorder::feed(&mut table, packet, options, u32::from(n >= 2), &mut seen);
+        }
+        table.finish(&mut seen);
+        let only = seen.only();
+        assert_eq!((only.state, only.flags.stray_syn), (State::Established, stray));
+        assert_eq!(only.handshake.ack, None, "its time means nothing");
+    }
+}
+
+#[test]
 fn the_same_number_is_a_retransmission_whatever_happened() {
     let ends = Ends::default();
     let mut closed = busy();
@@ -292,6 +338,24 @@ fn half_open_connections_go_first() {
             .all(|gone| gone.connection.state == State::Syn),
         "a SYN flood evicts no other"
     );
+}
+
+#[test]
+fn who_sends_data_is_not_half_open_though_no_answer_was_captured() {
+    let mut packets = Vec::new();
+    for n in 0..20 {
+        let ends = Ends::with_port(50_000 + n);
+        let at = i64::from(n) * MS;
+        packets.push(ends.syn(at));
+        if n < 5 {
+            packets.push(ends.client(at + 1).data(100));
+        }
+    }
+    let limits = Limits { connections: 10, ..Limits::default() };
+    let seen = record_with(&batch(&packets), limits, false);
+    let evicted: Vec<_> = seen.gone.iter().filter(|gone| gone.evicted).collect();
+    assert_eq!(evicted.len(), 10);
+    assert!(evicted.iter().all(|g| g.connection.streams.iter().all(|s| !s.seen.payload)));
 }
 
 /// Connections that each leave segments unacknowledged, one after the other.

@@ -28,7 +28,7 @@ pub(crate) fn capture<'py>(
     dict.set_item("acked_unseen_bytes", totals.acked_unseen)?;
     dict.set_item("unique_bytes", totals.unique)?;
     dict.set_item("wild_seq", totals.wild)?;
-    dict.set_item("ignored_holes", totals.records_forgotten)?;
+    dict.set_item("ignored_holes", totals.forgotten_holes)?;
     Ok(dict)
 }
 

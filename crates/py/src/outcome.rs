@@ -30,7 +30,7 @@ pub(crate) struct Totals {
     pub(crate) duplicates: u64,
     pub(crate) acked_unseen: u64,
     pub(crate) unique: u64,
-    pub(crate) records_forgotten: u64,
+    pub(crate) forgotten_holes: u64,
 }
 
 /// Charts of so many transfers are kept at most.
@@ -188,13 +188,12 @@ impl Collector {
             totals.udp += 1;
             return;
         }
-        let flag = |name| u64::from(row.flags.contains(&name));
         totals.tcp += 1;
         totals.offloaded += u64::from(row.offloaded);
         totals.one_sided += u64::from(row.one_sided);
         totals.midstream += u64::from(row.midstream);
         totals.wild += u64::from(row.from_initiator.wild) + u64::from(row.from_responder.wild);
-        totals.records_forgotten += flag("records_forgotten");
+        totals.forgotten_holes += row.forgotten_holes;
         totals.duplicates += u64::from(row.from_initiator.capture_duplicates)
             + u64::from(row.from_responder.capture_duplicates);
         totals.acked_unseen += row.acknowledged_unseen;

@@ -205,7 +205,10 @@ fn shared<E>(
         for numbered in &rows_out {
             joiner.add(numbered, collector)?;
         }
-        let tables = threads.into_iter().filter_map(|t| t.join().ok()).sum();
+        let tables = threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .sum();
         Ok(Passed { order: source.order.facts(), tables })
     })
 }

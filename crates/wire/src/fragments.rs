@@ -17,8 +17,9 @@ const SLOTS: usize = 4;
 /// What the first fragment of a datagram states about all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Belongs {
-    /// To a flow.
-    Flow { protocol: u8, source_port: u16, destination_port: u16 },
+    /// To a flow; `sequence` is the number that the first byte of the datagram would have, where
+    /// it is known.
+    Flow { protocol: u8, source_port: u16, destination_port: u16, sequence: Option<u32> },
     /// To a tunnel packet whose inside was measured with the first fragment.
     Tunnel,
 }

@@ -122,6 +122,8 @@ impl Bits {
     /// captures that were cut and rewritten state the captured length as the frame's. Where the
     /// frame really was that short, `payload` is over-estimated.
     pub const LENGTH_BEYOND_FRAME: u16 = 512;
+    /// A later fragment of a TCP segment whose `seq` is that of its own first byte.
+    pub const SEQUENCE: u16 = 1024;
 
     /// Whether any of `mask` is set.
     #[inline]

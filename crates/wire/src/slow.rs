@@ -9,7 +9,7 @@ use crate::frame::Frame;
 use crate::locate::{self, Start};
 use crate::network::{self, Fragment, Network, protocol};
 use crate::transport::{self, Transport};
-use crate::{Bits, DecodeOptions, Options, Packet, Record, Skip, hash, tunnel};
+use crate::{Bits, DecodeOptions, Options, Packet, Record, Skip, TcpFlags, hash, tunnel};
 
 /// Tunnels within tunnels that are opened before giving up.
 const MAX_TUNNELS: usize = 4;
@@ -65,7 +65,17 @@ fn whole_or_first(
     if let Some(fragment) = network.fragment {
         bits |= Bits::FRAGMENT_FIRST;
         let Transport { source_port, destination_port, .. } = transport;
-        let belongs = Belongs::Flow { protocol: network.protocol, source_port, destination_port };
+        // Behind extension headers the place of the TCP header in the datagram is not known.
+        let is_segment = fragment.protocol == protocol::TCP
+            && network.protocol == protocol::TCP
+            && !transport.flags.any(TcpFlags::SYN | TcpFlags::RST);
+        let header = u32::try_from(transport.header_length).unwrap_or(0);
+        let belongs = Belongs::Flow {
+            protocol: network.protocol,
+            source_port,
+            destination_port,
+            sequence: is_segment.then(|| transport.seq.wrapping_sub(header)),
+        };
         fragments.remember(network, fragment, record.ts, belongs);
     }
     Ok((packet(record, network, &transport, outer, bits), transport.options))
@@ -81,10 +91,10 @@ fn later_fragment(
     if tunnel::is_tunnel(fragment.protocol) {
         return Err(Skip::Tunnel);
     }
-    let (protocol, source_port, destination_port) =
+    let (protocol, source_port, destination_port, sequence) =
         match fragments.find(network, fragment, record.ts) {
-            Some(Belongs::Flow { protocol, source_port, destination_port }) => {
-                (protocol, source_port, destination_port)
+            Some(Belongs::Flow { protocol, source_port, destination_port, sequence }) => {
+                (protocol, source_port, destination_port, sequence)
             }
             Some(Belongs::Tunnel) => return Err(Skip::Tunnel),
             None if could_be_measured(fragment.protocol) => return Err(Skip::FragmentWithoutFirst),
@@ -96,10 +106,12 @@ fn later_fragment(
         source_port,
         destination_port,
         checksum: fragment.offset,
+        seq: sequence.map_or(0, |first| first.wrapping_add(8 * u32::from(fragment.offset))),
         ..Transport::default()
     };
     let network = Network { protocol, ..*network };
-    Ok((packet(record, &network, &transport, outer, Bits::FRAGMENT_LATER), Options::default()))
+    let bits = Bits::FRAGMENT_LATER | if sequence.is_some() { Bits::SEQUENCE } else { 0 };
+    Ok((packet(record, &network, &transport, outer, bits), Options::default()))
 }
 
 /// Whether TCP or UDP can follow a fragment header with this protocol: directly, or behind

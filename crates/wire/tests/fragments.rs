@@ -77,8 +77,9 @@ fn fragments_of_tcp_and_of_ipv6() {
     );
     assert_eq!(
         packets[1].map(|packet| (packet.payload, packet.destination_port, packet.bits.0)),
-        Ok((40, 443, Bits::FRAGMENT_LATER))
+        Ok((40, 443, Bits::FRAGMENT_LATER | Bits::SEQUENCE))
     );
+    assert_eq!(packets[1].map(|packet| packet.seq), Ok(0x0102_0304 + 4), "of its first byte");
 
     // Behind destination options, which only the first fragment holds.
     let part = concat(&[&[TCP, 0, 1, 4, 0, 0, 0, 0], &segment]);

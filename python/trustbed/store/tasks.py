@@ -266,12 +266,10 @@ class Tasks:
 
     def _taken(self, future: Any, tasks: Sequence[_Task]) -> Iterator[Outcome]:  # noqa: ANN401
         """The outcomes of captures, where they are the last word."""
-        found = self._result(future) or [None] * len(tasks)
+        found = self._result(future) or [self._failed(future, task) for task in tasks]
         # Nobody waits for what another worker did sooner.
         waiting = [
-            (task, self._failed(future, task) if one is None else one)
-            for task, one in zip(tasks, found, strict=True)
-            if future in task.futures
+            (task, one) for task, one in zip(tasks, found, strict=True) if future in task.futures
         ]
         for task, _ in waiting:
             del task.futures[future]

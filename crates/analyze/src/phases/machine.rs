@@ -170,6 +170,12 @@ impl Budget {
         Self { una, high, window, scale, round_end: high, ..Self::default() }
     }
 
+    /// The handshake went on after the first data (RFC 7413): how windows are scaled is known.
+    #[inline]
+    pub fn know_windows(&mut self) {
+        self.scale = Scale::Known;
+    }
+
     /// Data left the sender.
     #[inline]
     pub fn on_departure(&mut self, departure: &Departure) {

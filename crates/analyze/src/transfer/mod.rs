@@ -121,6 +121,8 @@ impl Transfer {
         rows: Rows<'_>,
     ) -> Self {
         let (stream, peer) = (sight.stream, sight.peer);
+        // Nothing came from the receiver: data in a SYN (RFC 7413), or a capture that began here.
+        let unheard = !peer.seen.syn && !peer.seen.window;
         let mut transfer = Self {
             id: TransferId {
                 connection: sight.connection,
@@ -132,11 +134,19 @@ impl Transfer {
             last_data: segment.now,
             last_new: segment.now,
             headers: segment.headers,
-            near: SenderView::new(stream.una, peer.window, segment.start),
+            near: SenderView::new(
+                stream.una,
+                if unheard { u32::MAX } else { peer.window },
+                segment.start,
+            ),
             delivery: Delivery::default(),
             rtt: Distribution::default(),
             rto: Rto::default(),
-            window: WindowTime::begin(segment.now, peer.window),
+            window: if unheard {
+                WindowTime::default()
+            } else {
+                WindowTime::begin(segment.now, peer.window)
+            },
             losses: Losses::default(),
             silences: Silences::default(),
             answers: Answers::default(),
@@ -454,7 +464,7 @@ impl Transfer {
         let here = self.rtt.min().unwrap_or(0);
         let onward = if here < self.echo.min().unwrap_or(0) / BESIDE { 0 } else { here };
         let afar =
-            Some(Afar { whole: stream.acknowledged_unseen() == 0, timed: segment.tsval.is_some() });
+            Some(Afar { whole: !stream.acknowledges_unseen(), timed: segment.tsval.is_some() });
         let departure = Departure { base, smoothed: base, onward, afar, ..departure };
         far.on_departure(&departure, recent, rtt);
     }
@@ -494,7 +504,7 @@ impl Transfer {
         if let Some(pairs) = &mut self.packet_pairs {
             pairs.on_ack(ack, mss, self.headers);
         }
-        self.note_arrival(ack, mss);
+        self.note_arrival(ack, mss, sight.peer.seen.scale_known);
         self.answers.on_ack(ack.now, (stream.una, stream.snd_max), ack.advanced > 0, ack.duplicate);
         if ack.advanced > 0 {
             self.silences.on_progress(ack.now, true);
@@ -527,7 +537,7 @@ impl Transfer {
 
     /// A packet of the receiver, for the budget of time and for exchanges.
     #[inline]
-    fn note_arrival(&mut self, ack: &Ack, mss: u32) {
+    fn note_arrival(&mut self, ack: &Ack, mss: u32, scaled: bool) {
         let at = since(self.start, ack.now);
         let rtt = match ack.rtt {
             RttOutcome::Sample { rtt, .. } => Some(rtt.0),
@@ -545,6 +555,9 @@ impl Transfer {
             sent: delay.map(|delay| at.0.saturating_sub(delay)),
         };
         if let Some(budget) = self.budget.as_mut().filter(|_| !self.brief) {
+            if scaled {
+                budget.know_windows();
+            }
             budget.on_arrival(&arrival, mss);
         }
         if let Some(far) = self.far.as_mut().filter(|_| !self.brief) {

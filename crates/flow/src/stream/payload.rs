@@ -17,6 +17,11 @@ const MOST_UNHEARD: usize = 1024;
 /// them all, again and again.
 const MOST_COVERED: usize = 1024;
 
+/// Segments in a row that lie far beyond all others, but …
+const IN_A_ROW: u32 = 16;
+/// … so many bytes from each other at most.
+const NEIGHBOURS: u32 = 1 << 24;
+
 impl Stream {
     /// Classifies a packet of this direction that carries payload. `peer_window` is the peer's last
     /// advertised window.
@@ -29,10 +34,13 @@ impl Stream {
     ) -> Option<Segment> {
         let seq =
             if packet.flags.any(TcpFlags::SYN) { packet.seq.wrapping_add(1) } else { packet.seq };
-        let start = self.unwrap(seq, self.snd_max);
+        let mut start = self.unwrap(seq, self.snd_max);
         if (start - self.snd_max).abs() > WILD {
             self.note_wild(1);
-            return None;
+            if !self.goes_on_at(seq, packet) {
+                return None;
+            }
+            start = self.snd_max;
         }
         let length = packet.payload;
         let end = start + i64::from(length);
@@ -75,6 +83,50 @@ impl Stream {
             tsecr: packet.bits.any(Bits::TIMESTAMP).then_some(packet.tsecr),
             headers: packet.header_length,
         })
+    }
+
+    /// Whether data go on beyond a gap of more than 2³⁰ bytes, which the capture missed: so many in
+    /// a row that follow each other are not made up. Then the gap is a hole.
+    #[cold]
+    fn goes_on_at(&mut self, seq: u32, packet: &Packet) -> bool {
+        let data = self.counters.data_packets;
+        let far = &mut self.recovery.get_or_insert_default().far_ahead;
+        let apart = seq.wrapping_sub(far.next).cast_signed().unsigned_abs();
+        far.count = if apart < NEIGHBOURS && far.after == data { far.count + 1 } else { 1 };
+        (far.next, far.after) = (seq.wrapping_add(packet.payload), data);
+        let sure = far.count >= IN_A_ROW;
+        let Some(highest) = self.highest().filter(|_| sure) else { return false };
+        let start = self.snd_max + i64::from(seq.wrapping_sub(highest));
+        self.open_hole(hole(self.snd_max, start, packet));
+        self.records.forget_all();
+        (self.una, self.snd_max) = (start, start);
+        true
+    }
+
+    /// The rest of a segment that IP fragmented: its bytes were captured, and it is no segment of
+    /// its own.
+    #[cold]
+    pub(crate) fn on_later_fragment(&mut self, packet: &Packet) {
+        self.counters.payload += u64::from(packet.payload);
+        if !packet.bits.any(Bits::SEQUENCE) || !self.seen.sequence {
+            return;
+        }
+        let start = self.unwrap(packet.seq, self.snd_max);
+        if (start - self.snd_max).abs() > WILD {
+            self.note_wild(1);
+            return;
+        }
+        let end = start + i64::from(packet.payload);
+        let mut seen_before = 0;
+        if start >= self.snd_max {
+            self.append(start, packet.payload, packet);
+        } else {
+            let (low, top) = (start.max(self.lowest), end.min(self.snd_max));
+            let holes = self.recovery.as_ref().map_or(0, |r| r.hole_bytes(low, top));
+            seen_before = u64::try_from(top - low - holes).unwrap_or(0);
+            self.see(start, end, Cause::None, packet);
+        }
+        self.counters.unique += u64::from(packet.payload).saturating_sub(seen_before);
     }
 
     /// Keep-alives (RFC 1122, 4.2.3.6) and window probes are neither data nor retransmissions.

@@ -34,7 +34,9 @@ impl Stream {
         }
         let first = blocks[0];
         let duplicate = valid(&first)
-            && (first.1 <= una || (count > 1 && blocks[1].0 <= first.0 && first.1 <= blocks[1].1));
+            // Below its own cumulative acknowledgement: that of a later one, which overtook it, makes
+            // no report a duplicate.
+            && (first.1 <= ack || (count > 1 && blocks[1].0 <= first.0 && first.1 <= blocks[1].1));
         let recovery = self.recovery.get_or_insert_default();
         if duplicate && let Some(retransmission) = recovery.disprove(first.0, first.1) {
             self.counters.spurious += 1;
