@@ -9,7 +9,7 @@ innermost.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from validation.packets import Packet, Sighting, sight
+from validation.packets import RST, SYN, Packet, Sighting, sight
 from validation.records import Record
 
 BUFFER_NS = 10_000_000
@@ -79,14 +79,16 @@ def _measured(
         if kind == "udp":
             return None, False
         if kind == "later_fragment" and rest.rpartition(":")[0] in fragments:
-            length = int(rest.rpartition(":")[2])
+            length, position = map(int, rest.rpartition(":")[2].split("@"))
             when, first = fragments[rest.rpartition(":")[0]]
             if abs(record.time_ns - when) <= FRAGMENT_LIFETIME_NS:
-                return _continuation(first, record, length), True
+                return _continuation(first, record, length, position), True
     return None
 
 
-def _continuation(first: Packet, record: Record, length: int) -> Packet:
+def _continuation(first: Packet, record: Record, length: int, position: int) -> Packet:
+    """The number of its first byte follows from the first fragment's, a SYN's or RST's aside."""
+    known = not first.has(SYN | RST)
     return Packet(
         record.frame,
         record.time_ns,
@@ -94,7 +96,7 @@ def _continuation(first: Packet, record: Record, length: int) -> Packet:
         first.source_port,
         first.destination,
         first.destination_port,
-        0,
+        (first.seq + position - first.tcp_header) & 0xFFFFFFFF if known else 0,
         0,
         0,
         0,
@@ -102,6 +104,7 @@ def _continuation(first: Packet, record: Record, length: int) -> Packet:
         ip_id=first.ip_id,
         fragment=True,
         wrapping=first.wrapping,
+        tcp_header=0 if known else -1,
     )
 
 

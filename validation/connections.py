@@ -44,6 +44,7 @@ class Connection:
     ack_frame: int = 0
     after_reset: set[int] = field(default_factory=set)
     clock_steps: int = 0
+    stray: int | None = None
 
     @property
     def is_over(self) -> bool:
@@ -82,7 +83,8 @@ def _is_old(connection: Connection, packet: Packet) -> bool:
     if not packet.has(SYN) or stream.syn == packet.seq:
         return False
     if packet.has(ACK):
-        return connection.is_over
+        # Who answers a SYN of no instance has forgotten this one.
+        return connection.is_over or connection.stray == (packet.ack - 1) & 0xFFFFFFFF
     crossing = (
         connection.syn_ns is not None
         and connection.syn_ack_ns is None
@@ -94,7 +96,7 @@ def _is_old(connection: Connection, packet: Packet) -> bool:
     return (
         connection.is_over
         or silence >= SILENT_NS
-        or (connection.syn_ack_ns is None and not crossing)
+        or (not any(each.syn_ack for each in connection.streams.values()) and not crossing)
     )
 
 
@@ -130,10 +132,11 @@ def _take(connection: Connection, packet: Packet, *, later_fragment: bool) -> No
         connection.after_reset.add(packet.frame)
         return
     if later_fragment:
-        stream.payload_bytes += packet.payload
+        stream.on_later_fragment(packet)
         return
     if packet.has(SYN):
-        _on_syn(connection, packet, stream)
+        if not _on_syn(connection, packet, stream):
+            return
     else:
         stream.on_number(packet, midstream=connection.midstream)
         if (
@@ -170,7 +173,8 @@ def _take(connection: Connection, packet: Packet, *, later_fragment: bool) -> No
             connection.over_ns = packet.time_ns
 
 
-def _on_syn(connection: Connection, packet: Packet, stream: Stream) -> None:
+def _on_syn(connection: Connection, packet: Packet, stream: Stream) -> bool:
+    """Whether the SYN is the connection's."""
     if stream.syn is not None:
         if stream.syn == packet.seq and packet.has(ACK) and not stream.syn_ack:
             # The second half of a simultaneous open (RFC 9293, figure 7).
@@ -180,9 +184,13 @@ def _on_syn(connection: Connection, packet: Packet, stream: Stream) -> None:
         elif stream.syn == packet.seq:
             connection.syn_repeated |= not packet.has(ACK)
             connection.syn_ack_repeated |= packet.has(ACK)
-        return
+        else:
+            connection.stray = packet.seq
+            return False
+        return True
     if connection.midstream:
-        return
+        connection.stray = packet.seq
+        return True
     stream.base, stream.syn, stream.numbered = (packet.seq + 1) & 0xFFFFFFFF, packet.seq, True
     stream.mss_option, stream.syn_ack = packet.mss or 0, packet.has(ACK)
     stream.scale_offered = None if packet.window_scale is None else min(packet.window_scale, 14)
@@ -198,6 +206,7 @@ def _on_syn(connection: Connection, packet: Packet, stream: Stream) -> None:
     both = list(connection.streams.values())
     if all(each.syn is not None for each in both):
         _agree(both)
+    return True
 
 
 def _handshake(connection: Connection, sender: tuple[str, int]) -> RoundTrip | None:

@@ -60,6 +60,7 @@ class Packet:
     extension_bytes: int = 0
     beyond_frame: int = 0
     multipath: bool = False
+    tcp_header: int = 0  # bytes; of a later fragment -1 where its number is not known
 
     @property
     def sender(self) -> tuple[str, int]:
@@ -208,7 +209,7 @@ class _Network:
     body: _Frame
     ip_id: int = 0
     fragment: bool = False
-    later_fragment: bool = False
+    position: int = 0  # of a fragment, in the datagram
     length_zero: bool = False
     extension_bytes: int = 0
     beyond_frame: int = 0
@@ -220,10 +221,10 @@ def _ip(record: Record, frame: _Frame, seen: Sighting) -> None:
     if network is None:
         seen.notes.append("bad_ip")
         return
-    if network.later_fragment:
+    if network.position:
         seen.notes.append(
             f"later_fragment:{network.source}:{network.destination}:{network.protocol}"
-            f":{network.ip_id}:{network.body.length}"
+            f":{network.ip_id}:{network.body.length}@{network.position}"
         )
         return
     body = network.body
@@ -258,7 +259,7 @@ def _ipv4(frame: _Frame) -> _Network | None:
         inside.after(header),
         ip_id,
         bool(fragment & 0x3FFF),
-        bool(fragment & 0x1FFF),
+        (fragment & 0x1FFF) * 8,
         total == 0,
         0,
         max(0, length - frame.length),
@@ -270,12 +271,12 @@ def _ipv6(frame: _Frame) -> _Network:
     (length,) = struct.unpack(">H", data[4:6])
     zero = length == 0
     length = length or max(0, frame.length - 40)
-    protocol, offset, fragment, later, ip_id = data[6], 40, False, False, 0
+    protocol, offset, fragment, position, ip_id = data[6], 40, False, 0, 0
     while protocol in (HOP_BY_HOP, ROUTING, FRAGMENT, DESTINATION, AUTHENTICATION):
         following, size = data[offset], data[offset + 1]
         if protocol == FRAGMENT:
-            (position, ip_id) = struct.unpack(">HI", data[offset + 2 : offset + 8])
-            fragment, later = bool(position & 0xFFF9), bool(position & 0xFFF8)
+            (word, ip_id) = struct.unpack(">HI", data[offset + 2 : offset + 8])
+            fragment, position = bool(word & 0xFFF9), word & 0xFFF8
             offset += 8
         elif protocol == AUTHENTICATION:
             offset += (size + 2) * 4
@@ -292,7 +293,7 @@ def _ipv6(frame: _Frame) -> _Network:
         inside.after(offset),
         ip_id,
         fragment,
-        later,
+        position,
         zero,
         offset - 40,
         beyond,
@@ -368,6 +369,7 @@ def _tcp(record: Record, network: _Network) -> Packet | None:
         ip_length_zero=network.length_zero,
         extension_bytes=network.extension_bytes,
         beyond_frame=network.beyond_frame,
+        tcp_header=header,
     )
     return _with_options(packet, data[20:header])
 

@@ -231,6 +231,24 @@ class Stream:
             self.causes[outcome.cause] = self.causes.get(outcome.cause, 0) + 1
         return outcome
 
+    def on_later_fragment(self, packet: Packet) -> None:
+        """The rest of a segment: its bytes were seen, and no time is taken from them."""
+        self.payload_bytes += packet.payload
+        if packet.tcp_header or self.base is None:
+            return
+        start = self.offset(packet.seq, self.highest)
+        if abs(start - self.highest) > WILD:
+            return
+        end = start + packet.payload
+        outcome = Outcome(packet, "fragment", start=start, una=self.una, highest=self.highest)
+        if start > self.highest:
+            self._skip(start, packet)
+        self.unique_bytes += packet.payload - self.seen.add(start, end)
+        before = self.highest
+        self._send(outcome, end)
+        for sent in self.sent:
+            sent.timed = sent.timed and sent.start < before
+
     def _note_size(self, packet: Packet) -> None:
         if not self.data_packets and self.mss_known and packet.tsval is not None:
             self.mss -= 12
@@ -436,7 +454,7 @@ class Stream:
             for left, right in spans
         ]
         second = len(spans) > 1 and spans[1][0] <= spans[0][0] and spans[0][1] <= spans[1][1]
-        duplicate = bool(spans) and valid[0] and (spans[0][1] <= una or second)
+        duplicate = bool(spans) and valid[0] and (spans[0][1] <= ack or second)
         if duplicate:
             self._disprove(*spans[0])
         for (left, right), good in list(zip(spans, valid, strict=True))[1 if duplicate else 0 :]:

@@ -88,6 +88,26 @@ FOUND: list[tuple[str, dict[str, Any]]] = [
     ("run_generator_late", {"backgrounds": [{"name": "noise", "send": LATE_SEND}]}),
     ("run_generator_late", {"backgrounds": [{"name": "users", "send": LATE_USERS}]}),
     (
+        "run_background_unsent",
+        {
+            "backgrounds": [
+                {
+                    "name": "noise",
+                    "send": {
+                        "sources": [
+                            {"offered_packets": 900, "no_room_packets": 9, "failed_packets": 1},
+                            {
+                                "offered_packets": 100,
+                                "after_end_packets": 40,
+                                "connection": {"broken": "reset by peer"},
+                            },
+                        ]
+                    },
+                }
+            ]
+        },
+    ),
+    (
         "run_generator_short",
         {"backgrounds": [{"name": "users", "send": {"classes": [{"failed": {"no_port": 3}}]}}]},
     ),

@@ -108,7 +108,7 @@ def test_a_trace_of_rates_counts_by_its_mean(tmp_path: Path) -> None:
     traced = PAIR.replace('rate = "20Mbit/s"', 'rate_trace = "cell.txt"').replace(
         'kind = "command"\nhost = "a"\ncommand = "true"', 'kind = "bulk"\nhost = "a"\nto = "c"'
     )
-    assert bits(read(tmp_path, traced)) == pytest.approx(1504 * 8 * 4 / 0.004)
+    assert bits(read(tmp_path, traced)) == pytest.approx(1514 * 8 * 4 / 0.004)
 
 
 def test_of_a_rate_in_steps_the_highest_counts(tmp_path: Path) -> None:

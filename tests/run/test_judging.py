@@ -71,6 +71,23 @@ def test_the_narrowest_link_counted_as_ip(scenario: Scenario) -> None:
     assert judging.capacity(scenario) == 20_000_000 * 1500 // 1514
 
 
+COMMAND = '[workload.w]\nkind = "command"\nhost = "client"\ncommand = "x"\n'
+
+
+@pytest.mark.parametrize(
+    ("scenario", "rate"),
+    [
+        (BULK, 20_000_000),
+        (PAGES, 30_000_000),
+        (BULK + PAGES, None),
+        (COMMAND, None),
+    ],
+    indirect=["scenario"],
+)
+def test_the_narrowest_link_is_on_the_way_of_the_data(scenario: Scenario, rate: int | None) -> None:
+    assert judging.capacity(scenario) == (None if rate is None else rate * 1500 // 1514)
+
+
 @pytest.mark.parametrize(
     ("ends", "wanted"),
     [

@@ -123,8 +123,8 @@ def test_a_rate_changes_in_steps(read: Read) -> None:
         ('shaper = { rate = "8Mbit/s", burst = "64KiB" }', 50_000),
         ('rate = "20Mbit/s"\nshaper = { rate = "8Mbit/s", burst = "64KiB" }', 50_000),
         (RATES, 125_000),
-        # 1504 bytes every 2 ms.
-        ('rate_trace = "cell.txt"', 37_600),
+        # 1514 bytes every 2 ms.
+        ('rate_trace = "cell.txt"', 37_850),
     ],
 )
 def test_a_queue_as_a_time_is_what_the_link_sends_in_it(

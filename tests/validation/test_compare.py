@@ -208,7 +208,7 @@ def test_notes_name_what_tshark_dissects_besides(compared: Callable[..., Compari
     by_name = {reason.name: reason.holds for reason in NOTES}
     assert by_name["quoted_by_icmp"](["protocol:1"])
     assert not by_name["quoted_by_icmp"](["udp"])
-    assert by_name["reassembled"](["later_fragment:10.0.0.1:10.0.0.2:6:7:40"])
+    assert by_name["reassembled"](["later_fragment:10.0.0.1:10.0.0.2:6:7:40@80"])
     assert not by_name["reassembled"]([])
     assert by_name["cut_below_header"](["cut"])
     assert not by_name["cut_below_header"](["not_ip"])

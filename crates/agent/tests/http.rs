@@ -324,3 +324,19 @@ fn wrong_configurations_are_named() {
         assert_eq!(code, 2, "{event}");
     }
 }
+
+#[test]
+fn who_accepts_and_answers_nothing_is_asked_less_and_less_often() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        while let Ok((stream, _)) = listener.accept() {
+            drop(stream);
+        }
+    });
+    let report = fetch(&json!({
+        "to": address, "object_bytes": 100, "connections": 1, "duration_ns": 1_000_000_000,
+    }));
+    let failed = number(&report["requests"]);
+    assert!((1..200).contains(&failed), "{report}");
+}

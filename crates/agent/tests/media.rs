@@ -112,6 +112,35 @@ fn lost_parts_are_retransmitted_only_where_this_is_wanted() {
 }
 
 #[test]
+fn a_stream_that_dies_before_it_was_played_ends_all_the_same() {
+    let media = json!({"rate_bits_per_second": 300_000, "frames_per_second": 20, "frames": 20});
+    let (server, address) = server("udp", &media);
+    let proxy = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let to = proxy.local_addr().unwrap().to_string();
+    let server_address: SocketAddr = address.parse().unwrap();
+    proxy.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    std::thread::spawn(move || {
+        let (mut message, mut client, mut passed) = ([0; 2048], None, 0);
+        while let Ok((length, from)) = proxy.recv_from(&mut message) {
+            client = client.or(Some(from));
+            let to = if from == server_address { client } else { Some(server_address) };
+            passed += u32::from(from == server_address);
+            // Five packets of the stream, and nothing in either direction any more.
+            if let (Some(to), true) = (to, passed <= 5) {
+                let _ = proxy.send_to(&message[..length], to);
+            }
+        }
+    });
+    let report = receive(&json!({
+        "role": "receive", "transport": "udp", "to": to, "media": media,
+        "buffer_ns": 5_000_000_000_u64, "repair": true,
+    }));
+    assert!(number(&report["complete_frames"]) < 5, "{report}");
+    assert!(number(&report["reported_parts"]) > 10, "{report}");
+    server.stop();
+}
+
+#[test]
 fn a_server_that_is_not_there_is_an_error_of_the_report() {
     for transport in ["udp", "tcp"] {
         let report = receive(&json!({

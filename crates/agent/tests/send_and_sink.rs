@@ -275,6 +275,29 @@ fn a_stalled_reader_costs_at_most_a_second_of_traffic() {
 }
 
 #[test]
+fn what_waits_is_written_though_packets_leave_no_time_between_them() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let to = json!(listener.local_addr().unwrap().to_string());
+    // A packet every 60 µs, into a buffer that is full again and again.
+    let mut source = source("tcp", &to, &cbr(200_000_000));
+    source["duration_ns"] = json!(2_500_000_000_u64);
+    source["tcp"] = json!({"send_buffer_bytes": 8192});
+    let mut sender = Agent::begin("send", &json!({"sources": [source]}));
+    let (mut stream, _) = listener.accept().unwrap();
+    let reader = std::thread::spawn(move || {
+        let mut taken = vec![0; 1 << 16];
+        while stream.read(&mut taken).unwrap() > 0 {}
+    });
+    sender.start();
+    let report = sender.report();
+    assert_eq!(sender.exit_code(), 0);
+    reader.join().unwrap();
+    let waited = &report["sources"][0]["connection"];
+    let count = |name: &str| number(&waited[name]);
+    assert!(count("written_bytes") * 10 > count("due_bytes") * 8, "{waited}");
+}
+
+#[test]
 fn a_connection_that_breaks_is_reported_and_the_others_go_on() {
     let (sink, udp, _) = sink();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -335,12 +335,9 @@ impl<T: Clone> Link<T> {
         outcome.passage.departed = Some(sent.end);
         outcome.passage.transmission = sent.time;
         // Drawn in any case, so that an outage does not move what the wire does to other packets.
-        let crossing = self.wire.cross(sent.end);
-        let lost = if self.sender.loses(sent) {
-            Some(Fate::Outage)
-        } else {
-            crossing.is_none().then_some(Fate::Lost)
-        };
+        let out = self.sender.loses(sent);
+        let crossing = self.wire.cross(sent.end, out);
+        let lost = if out { Some(Fate::Outage) } else { crossing.is_none().then_some(Fate::Lost) };
         let (None, Some(crossing)) = (lost, crossing) else {
             outcome.passage.fate = lost.unwrap_or(Fate::Lost);
             self.counters.on_dropped(outcome.passage.fate);

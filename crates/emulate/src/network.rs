@@ -275,8 +275,10 @@ impl<P: Clone, L: Ledger> Network<P, L> {
         if self.ready.front()?.due > now {
             return None;
         }
+        let departure = self.ready.pop_front()?;
         self.owed += 1;
-        self.ready.pop_front()
+        self.inside.leave(departure.ticket.record.length);
+        Some(departure)
     }
 
     /// A packet was sent at this moment.
@@ -409,7 +411,6 @@ impl<P: Clone, L: Ledger> Network<P, L> {
             self.taps.on_passing(pipe, Passing { at: due, length, payload: &traveller.payload });
             return self.enter(due, None, length, traveller);
         }
-        self.inside.leave(length);
         let ticket = Ticket { record, packet_time: traveller.packet_time };
         // Nearly always the last: only an offer that came late is due before what others brought
         // through ahead of their time.

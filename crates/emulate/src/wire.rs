@@ -63,15 +63,16 @@ impl Wire {
         self.delay.keeps_order() && self.reorder.is_none()
     }
 
-    /// The next packet, sent at `departed`; nothing if it is lost. Every part draws for every
-    /// packet, lost ones too, so that a part that is added or taken away leaves what the others do
-    /// to the n-th packet as it was.
+    /// The next packet, sent at `departed`; nothing if it is lost, or if it never gets here
+    /// (`out`). Every part draws for every packet, lost ones too, so that a part that is added or
+    /// taken away leaves what the others do to the n-th packet as it was; nobody waits for those.
     #[inline]
-    pub(crate) fn cross(&mut self, departed: Ns) -> Option<Crossing> {
+    pub(crate) fn cross(&mut self, departed: Ns, out: bool) -> Option<Crossing> {
         let lost = self.loss.next();
         let twice = self.duplicate.as_mut().is_some_and(|duplicate| duplicate.next());
         let delay = self.delay.next(departed);
         let held = self.reorder.as_mut().map_or(Span::ZERO, |reorder| reorder.next());
-        (!lost).then(|| Crossing { due: self.delay.in_order(departed + delay) + held, twice })
+        (!lost && !out)
+            .then(|| Crossing { due: self.delay.in_order(departed + delay) + held, twice })
     }
 }

@@ -232,6 +232,22 @@ fn an_outage_does_not_move_what_the_wire_does_to_others() {
 }
 
 #[test]
+fn nobody_waits_for_what_an_outage_took() {
+    // Lost at 1.95 s with a delay of 300 ms; from 2 s on the delay is 20 ms.
+    let description = link(
+        r#"{"outages": [{"at_ns": 1000000000, "lasts_ns": 1000000000}], "delay_steps":
+            {"steps": [{"at_ns": 0, "delay_ns": 300000000},
+                       {"at_ns": 2000000000, "delay_ns": 20000000}]}}"#,
+    );
+    let packets: Vec<Packet> = (0..30).map(|number| (number * 100_000_000, 1000)).collect();
+    let passages = through(&description, &packets);
+    assert!(passages[10..20].iter().all(|passage| passage.fate == Fate::Outage));
+    for passage in &passages[20..] {
+        assert_eq!(passage.due.map(|due| (due - passage.arrived).0), Some(20_000_000));
+    }
+}
+
+#[test]
 fn times_wait_until_they_are_released() {
     let description = link(
         r#"{"outages": [{"at_ns": 1000, "lasts_ns": 1000}], "delay_steps":

@@ -930,6 +930,7 @@ fn the_rest_of_a_fragmented_segment_is_no_hole() {
     let client = seen.client();
     assert_eq!((client.counters.unique, client.acknowledged_unseen()), (4480, 0));
     assert_eq!(seen.labels(), ["new", "new", "new", "retransmission/timeout", "new"]);
+    assert!(seen.samples().is_empty());
 }
 
 #[test]

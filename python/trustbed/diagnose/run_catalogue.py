@@ -81,6 +81,17 @@ RUN_ENTRIES = (
         "machine",
     ),
     Entry(
+        "run_background_unsent",
+        "error",
+        "run",
+        "background traffic did not leave its host",
+        "share",
+        "More than one packet in a hundred that was to be sent was not: the host's queue was full, "
+        "the kernel refused it, or its connection had ended. The workload met less traffic than "
+        "the scenario describes, and the path lost none of what is missing.",
+        "lower the rate of the background, or look into the log of its sender",
+    ),
+    Entry(
         "run_generator_short",
         "error",
         "run",

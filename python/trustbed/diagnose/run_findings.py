@@ -147,6 +147,7 @@ def _generators(record: Record) -> Iterator[Finding]:
     for background in record.get("backgrounds") or ():
         sent = background.get("send") or {}
         yield from _short(background["name"], sent)
+        yield from _unsent(background["name"], sent)
         # Of users the starts of requests, responses and connections count.
         what = "starts" if "start_error" in sent else "packets"
         departure_error = sent.get("departure_error") or sent.get("start_error") or {}
@@ -166,6 +167,39 @@ def _generators(record: Record) -> Iterator[Finding]:
             )
 
 
+def _unsent(name: str, sent: Record) -> Iterator[Finding]:
+    """What was to be sent and did not leave this host. TCP that gives way is none of it."""
+    sources = sent.get("sources") or ()
+    reasons = {
+        words: sum(one.get(key) or 0 for one in sources)
+        for key, words in (
+            ("no_room_packets", "found no room in the host's queue"),
+            ("failed_packets", "could not be sent"),
+            ("after_end_packets", "came after their connection had ended"),
+        )
+    }
+    unsent = sum(reasons.values())
+    offered = sum(one.get("offered_packets") or 0 for one in sources)
+    if not offered or unsent < _UNSENT_SHARE * offered:
+        return
+    failures = [one["failure"] for one in sources if one.get("failure")]
+    failures += [
+        one["connection"]["broken"]
+        for one in sources
+        if (one.get("connection") or {}).get("broken")
+    ]
+    yield finding(
+        "run_background_unsent",
+        f"{percent_words(unsent / offered)} of the packets of {name} were not sent: "
+        + ", ".join(f"{count:,} {why}" for why, count in reasons.items() if count),
+        value=unsent / offered,
+        threshold=_UNSENT_SHARE,
+        scope=name,
+        evidence=failures[0] if failures else f"{unsent:,} of {offered:,} packets",
+    )
+
+
+_UNSENT_SHARE = 0.01
 _NO_ROOM = ("too_many", "no_port", "no_socket", "no_address")
 """Why a connection of users could not be opened, where the network had no part in it."""
 

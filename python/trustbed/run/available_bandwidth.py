@@ -80,6 +80,11 @@ def bottleneck(scenario: Scenario, workload: Workload) -> Bottleneck:
     return Bottleneck(pipe=name, capacity=rate * PACKET_BYTES / (PACKET_BYTES + ETHERNET_BYTES))
 
 
+def direction(scenario: Scenario, edge: tuple[str, str]) -> Direction:
+    """One direction of a link by its ends, first to last."""
+    return _pipe(scenario, edge)[1]
+
+
 def _pipe(scenario: Scenario, edge: tuple[str, str]) -> tuple[str, Direction]:
     """The name and the keys of one direction of a link; access links have no name."""
     for link in scenario.links:

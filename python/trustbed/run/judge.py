@@ -32,7 +32,9 @@ from trustbed.run.directory import RunDirectory
 from trustbed.run.generated_starts import measured
 from trustbed.run.host_evidence import host_of
 from trustbed.run.two_point import JoinedCaptures
-from trustbed.scenario import Direction, Scenario
+from trustbed.scenario import Scenario
+from trustbed.scenario.bottleneck import path
+from trustbed.scenario.model import Workload
 from trustbed.scenario.owners import owner
 from trustbed.workload.estimates import Available
 
@@ -242,26 +244,44 @@ def _judged_as(scenario: Scenario) -> Any:  # noqa: ANN401 - a literal or nothin
 
 
 def capacity(scenario: Scenario) -> int | None:
-    """The rate of the narrowest link of the workload's only path, in IP packets of full size.
+    """The rate of the narrowest link on the way of the workloads' data, in full IP packets.
 
-    ``None`` where a rate changes in steps, or where there are several paths or no rate.
+    ``None`` where a rate changes, where there are several paths or no rate, and where data flow on
+    several ways of different rates, or it is not known which way they flow.
     """
-    directions: list[Direction | None] = []
-    for link in scenario.links:
-        directions += [link.forward, link.backward]
-    ends = {name for workload in scenario.workloads for name in (workload.host, workload.to)}
-    for host in scenario.hosts:
-        if host.name in ends:
-            directions += [host.access_up, host.access_down]
-    given = [one for one in directions if one is not None]
-    rates = [one.rate for one in given if one.rate is not None]
-    rates += [
-        host.egress.rate for host in scenario.hosts if host.name in ends and host.egress is not None
-    ]
     # With several links the emulator chooses the path.
-    if not rates or len(scenario.links) != 1 or any(one.rate_steps for one in given):
+    if len(scenario.links) != 1:
         return None
-    return min(rates) * _PACKET_BYTES // (_PACKET_BYTES + _ETHERNET_BYTES)
+    rates = {
+        _narrowest(scenario, source, target)
+        for workload in scenario.workloads
+        for source, target in _ways(scenario, workload)
+    }
+    narrowest = rates.pop() if len(rates) == 1 else None
+    if narrowest is None:
+        return None
+    return narrowest * _PACKET_BYTES // (_PACKET_BYTES + _ETHERNET_BYTES)
+
+
+def _ways(scenario: Scenario, workload: Workload) -> list[tuple[str, str]]:
+    """Where data may flow; a command's, which names no other end, to any host and back."""
+    others = [host.name for host in scenario.hosts if host.name != workload.host]
+    ends = others if workload.to is None else [workload.to]
+    ways = [way for end in ends for way in ((workload.host, end), (end, workload.host))]
+    return [way for way in ways if workload.data_from in (None, way[0])]
+
+
+def _narrowest(scenario: Scenario, source: str, target: str) -> int | None:
+    passed = [
+        available_bandwidth.direction(scenario, edge) for edge in path(scenario, source, target)
+    ]
+    if any(one.rate_steps or one.rate_trace is not None for one in passed):
+        return None
+    rates = [one.rate for one in passed if one.rate is not None]
+    sender = next(host for host in scenario.hosts if host.name == source)
+    if sender.egress is not None:
+        rates.append(sender.egress.rate)
+    return min(rates, default=None)
 
 
 def _write_tables(captures: Sequence[_Judged], directory: Path) -> None:
@@ -359,7 +379,9 @@ def _available(
     """The bandwidth that an estimator should have found; if that is unknown, the reason."""
     planned = next((one for one in scenario.workloads if one.name == workload["name"]), None)
     report = workload.get("report") or {}
-    begin, end = report.get("start_ns"), report.get("end_ns")
+    # Moments of estimates count from the first run, which comes after connecting and sounding.
+    begin = report.get("begun_ns") or report.get("start_ns")
+    end = report.get("end_ns")
     if planned is None or planned.estimator is None or begin is None or end is None:
         return None, None
     try:

@@ -314,6 +314,7 @@ def _variation(
             received.bytes,
             rate=stream["rate_bits_per_second"],
             frames_per_second=stream["frames_per_second"],
+            length=stream["frames"] / stream["frames_per_second"],
         ),
     }
 

@@ -152,7 +152,12 @@ def _requests(source: Path, report: Mapping[str, Any]) -> pa.Table:
         "started": pa.nulls(len(read), pa.timestamp("ns", tz="UTC"))
         if start is None
         else _moments(begun, start),
-        "connect_ns": pc.fill_null(pc.subtract(read.column("connected_ns"), begun), 0),
+        # 0 where the connection was open already; null where none was opened.
+        "connect_ns": pc.if_else(
+            pc.and_(pc.is_null(read.column("connected_ns")), pc.is_valid(sent)),
+            0,
+            pc.subtract(read.column("connected_ns"), begun),
+        ),
         "first_byte_ns": where_good(pc.subtract(read.column("first_byte_ns"), sent)),
         "response_ns": where_good(pc.subtract(last, sent)),
         "total_ns": where_good(pc.subtract(last, begun)),

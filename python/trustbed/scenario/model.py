@@ -82,7 +82,7 @@ BUILT_IN: frozenset[WorkloadKind] = frozenset(
 """Workloads that the agent carries out itself."""
 
 
-OPPORTUNITY_BYTES = 1504
+OPPORTUNITY_BYTES = 1514
 """What one opportunity of a rate trace carries (mahimahi)."""
 
 

@@ -114,7 +114,12 @@ def _turns_right(
 
 
 def adequate_share(
-    arrived: Sequence[float], sizes: Sequence[int], *, rate: float, frames_per_second: float
+    arrived: Sequence[float],
+    sizes: Sequence[int],
+    *,
+    rate: float,
+    frames_per_second: float,
+    length: float = 0.0,
 ) -> float | None:
     """The share of seconds in which at least the rate of the media was received.
 
@@ -127,12 +132,13 @@ def adequate_share(
         sizes: Its payload in bytes.
         rate: The rate of the media in bit/s.
         frames_per_second: The rate of its frames.
+        length: The length of the media in seconds: what stops before lacks those seconds.
     """
     if not arrived:
         return None
     half = 0.5 / frames_per_second
     begin = arrived[0] - half
-    complete = math.floor(arrived[-1] + half - begin + 1e-9)
+    complete = math.floor(max(arrived[-1] + half - begin, length) + 1e-9)
     if complete < 1:
         return None
     # Of the seconds with packets: a clock that jumps makes any number without.

@@ -243,7 +243,8 @@ impl Clients {
                 .err()
                 .map(|fault| if self.stop.is_requested() { Fault::Stopped } else { fault });
             self.write_down(&fetched);
-            if fetched.exchange.sent.is_none() {
+            // Nobody there, or somebody who accepts connections and answers none.
+            if fetched.fault.is_some() && fetched.exchange.status.is_none() {
                 self.pause(wait);
                 wait = Span(2 * wait.0).min(LONGEST_WAIT);
             } else {

@@ -40,6 +40,11 @@ impl Deadlines {
         }
     }
 
+    /// Whether playing has begun.
+    pub(super) const fn has_begun(&self) -> bool {
+        self.first.is_some()
+    }
+
     /// When a frame is played; none as long as playing has not begun.
     pub(super) fn playout(&self, frame: u32) -> Option<Span> {
         self.first.map(|first| first + self.stream.due(frame))

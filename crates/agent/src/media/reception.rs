@@ -180,10 +180,14 @@ impl Reception {
     }
 
     /// When nothing more is to be expected: the stream should have ended, nothing has arrived for a
-    /// while, and no part is waited for. None as long as this is not known.
+    /// while, and no part is waited for. None as long as this is not known. Who has not begun to
+    /// play by then waits for no part: none has a time at which it would be too late.
     pub(super) fn over_at(&self, silence: Span) -> Option<Span> {
-        let ended = self.first? + self.stream.length();
-        self.missing.is_empty().then_some(ended.max(self.last?) + silence)
+        let over = (self.first? + self.stream.length()).max(self.last?) + silence;
+        if self.missing.is_empty() {
+            return Some(over);
+        }
+        (!self.deadlines.has_begun()).then_some(over + Span(4 * self.missing.timeout().0))
     }
 
     pub(super) fn counts(&self) -> Counts {
@@ -254,7 +258,8 @@ mod tests {
         client.on_packet(&packet(1, 1, 0), ms(33));
         let gap = [Part { frame: 0, part: 1 }, Part { frame: 1, part: 0 }];
         assert_eq!(client.poll(ms(43)), gap);
-        assert_eq!(client.over_at(ms(2000)), None);
+        // Nothing was played: parts are waited for until the stream should be over, and not longer.
+        assert!(client.over_at(ms(2000)) > Some(ms(2100)));
         for transmission in [1, 2] {
             client.on_packet(&packet(0, 1, transmission), ms(83));
             client.on_packet(&packet(1, 0, transmission), ms(83));

@@ -120,6 +120,7 @@ impl Stream {
         let mut seen_before = 0;
         if start >= self.snd_max {
             self.append(start, packet.payload, packet);
+            self.records.for_range(start, end, |record| record.untimed = true);
         } else {
             let (low, top) = (start.max(self.lowest), end.min(self.snd_max));
             let holes = self.recovery.as_ref().map_or(0, |r| r.hole_bytes(low, top));

@@ -17,7 +17,7 @@ use super::decks::{Decks, Whole};
 use super::past::rest;
 use super::{Content, Offer, PlacedOffer};
 use crate::TrafficError;
-use crate::seed::{below, generator};
+use crate::seed::{below, generator, generator_of};
 
 /// A session that is going on, by its place in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,7 +48,10 @@ pub struct Opening {
 #[derive(Debug)]
 pub struct Population {
     classes: Vec<Decks>,
+    /// For what comes when the network lets it: in its order.
     random: ChaCha8Rng,
+    /// For the sessions of each class, which come when they come: the same with every network.
+    arrivals: Vec<ChaCha8Rng>,
     sessions: Vec<Going>,
     free: Vec<usize>,
     events: BinaryHeap<Reverse<(Span, u64, Event)>>,
@@ -92,23 +95,25 @@ impl Population {
     /// [`TrafficError::EmptyClass`].
     #[expect(clippy::cast_possible_wrap, reason = "below a gap, which is not negative")]
     pub fn new(offer: &Offer, seed: u64) -> Result<Self, TrafficError> {
-        let mut random = generator(seed);
+        let mut arrivals: Vec<_> =
+            (1..=offer.classes.len() as u64).map(|class| generator_of(seed, class)).collect();
         let mut classes =
             offer.classes.iter().map(Decks::new).collect::<Result<Vec<_>, TrafficError>>()?;
         let mut events = BinaryHeap::new();
-        for (number, decks) in classes.iter_mut().enumerate() {
+        for ((number, decks), random) in classes.iter_mut().enumerate().zip(&mut arrivals) {
             let first = if offer.classes[number].in_order {
                 Span(offer.classes[number].first_session_ns)
             } else {
                 // The start lies anywhere between two sessions.
-                let gap = decks.session_gap.draw(&mut random).unwrap_or(0).max(0);
-                Span(below(&mut random, gap.unsigned_abs()) as i64)
+                let gap = decks.session_gap.draw(random).unwrap_or(0).max(0);
+                Span(below(random, gap.unsigned_abs()) as i64)
             };
             events.push(Reverse((first, number as u64, Event::Session(number))));
         }
         let number = classes.len() as u64;
         let (sessions, free, before) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Self { classes, random, sessions, free, events, before, number })
+        let random = generator(seed);
+        Ok(Self { classes, random, arrivals, sessions, free, events, before, number })
     }
 
     /// The same users, who have been there for a time when the start comes: sessions go on, and
@@ -223,14 +228,14 @@ impl Population {
 
     /// A session begins, and the next one of its class is scheduled.
     fn begin(&mut self, class: usize, due: Span) {
-        let decks = &mut self.classes[class];
-        let gap = decks.session_gap.draw(&mut self.random).unwrap_or(0).max(0);
-        let whole = decks.which.draw(&mut self.random);
+        let (decks, random) = (&mut self.classes[class], &mut self.arrivals[class]);
+        let gap = decks.session_gap.draw(random).unwrap_or(0).max(0);
+        let whole = decks.which.draw(random);
         let (client, exchanges) = match whole.and_then(|which| decks.sessions.get(which)) {
             Some(one) => (one.client, u32::try_from(one.exchanges.len()).unwrap_or(1).max(1) - 1),
             None => (
-                decks.clients.draw(&mut self.random).unwrap_or(0),
-                decks.exchanges.draw(&mut self.random).unwrap_or(1).max(1) - 1,
+                decks.clients.draw(random).unwrap_or(0),
+                decks.exchanges.draw(random).unwrap_or(1).max(1) - 1,
             ),
         };
         let whole = whole.map(|session| Whole { session, exchanges: 0, connections: 0 });
@@ -435,6 +440,19 @@ mod tests {
                 (2230, 4, 2, 20)
             ]
         );
+    }
+
+    #[test]
+    fn sessions_come_when_they_come_whatever_the_network_does() {
+        // Sessions begin at multiples of 100 ms after the first; what waits for an end does not.
+        let begins = |takes: i64| -> Vec<(Span, u32)> {
+            let found = openings(60, Span::from_millis(takes), 3);
+            let first = found[0].due;
+            let begins = |one: &&Opening| (one.due - first).0 % (100 * MS) == 0;
+            found.iter().filter(begins).map(|one| (one.due, one.client)).collect()
+        };
+        assert!(begins(7).len() > 100);
+        assert_eq!(begins(7), begins(903));
     }
 
     #[test]

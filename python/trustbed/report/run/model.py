@@ -174,7 +174,7 @@ def _background(name: str, rows: Sequence[Row]) -> Background:
     losses = [
         1 - got / gave
         for row in rows
-        if (got := _arrived(row)) is not None and (gave := _offered(row))
+        if (got := _arrived(row)) is not None and (gave := _left(row))
     ]
     over = mean_interval(losses)
     departure_error = [one.get("departure_error") or one.get("start_error") or {} for one in sent]
@@ -227,14 +227,19 @@ def _most(nanoseconds: Iterable[int | None]) -> float | None:
     return max(known) / SECOND if known else None
 
 
-def _offered(row: Row) -> int | None:
-    return (row.get("send") or {}).get("offered_packets")
+def _left(row: Row) -> int:
+    """Packets that left their host: what did not, no path has lost."""
+    sources = (row.get("send") or {}).get("sources") or ()
+    return sum(source.get("sent_packets") or 0 for source in sources)
 
 
 def _arrived(row: Row) -> int | None:
     """Packets of a UDP source that its sink received. For TCP there is no such number."""
-    sources = (row.get("sink") or {}).get("sources")
-    return None if not sources else sum(source.get("packets") or 0 for source in sources)
+    sink = row.get("sink") or {}
+    # The sink has a source from its first packet on: of a UDP socket without any, none arrived.
+    if not any(one.get("transport") == "udp" for one in sink.get("sockets") or ()):
+        return None
+    return sum(source.get("packets") or 0 for source in sink.get("sources") or ())
 
 
 def _rate(send: Row) -> float | None:

@@ -174,8 +174,15 @@ class Execution:
             self._phases.append(PhaseRecord(name=name, seconds=self._clock.monotonic() - begun))
 
     def _is_failure_of_host(self, error: AgentError | TestbedError) -> bool:
-        """A machine's connection ends a moment after what ran there was killed."""
-        code = error.code if isinstance(error, AgentError) and self._scenario.machines else None
+        """A machine's connection ends a moment after what ran there was killed.
+
+        So does that of a guest or a container, which may die by itself.
+        """
+        apart = any(
+            one.machine is not None or one.guest is not None or one.container is not None
+            for one in self._scenario.hosts
+        )
+        code = error.code if isinstance(error, AgentError) and apart else None
         return (
             isinstance(error, MalformedAnswerError | HostLostError)
             or isinstance(error.__cause__, HostLostError)

@@ -37,7 +37,7 @@ from trustbed.run.record import (
     TraceRecord,
 )
 from trustbed.scenario import Background, Scenario, Trace
-from trustbed.scenario.model import Probe
+from trustbed.scenario.model import Direction, Probe
 from trustbed.testbed.netns.plan import SWITCH
 
 SECOND = 1_000_000_000
@@ -47,7 +47,8 @@ _LISTEN_NS = 60 * SECOND
 """How long the server of a workload may take until it listens."""
 _POLL_SECONDS = 0.02
 _NAMED = re.compile(r"(\w+) on (\S+): (.+)", re.DOTALL)
-_MOST_DRAIN_SECONDS = 2.0
+_MOST_DRAIN_SECONDS = 4.0
+_FULL_FRAME = 1514
 
 
 @dataclass(slots=True)
@@ -361,16 +362,15 @@ class Infrastructure:
                     self._stop(started)
 
     def _drain_seconds(self) -> float:
-        """How long sent packets may still be in flight: the delays of all links and 0.1 s."""
-        delays = sum(
-            direction.longest_delay_ns
-            for link in self._scenario.links
-            for direction in (link.forward, link.backward)
-            if direction is not None
-        )
-        return (
-            min(delays / SECOND + 0.1, _MOST_DRAIN_SECONDS) if self._scenario.backgrounds else 0.0
-        )
+        """How long sent packets may still be in flight: delays and queues of all links, 0.1 s."""
+        if not self._scenario.backgrounds:
+            return 0.0
+        directions = [
+            *(one for link in self._scenario.links for one in (link.forward, link.backward)),
+            *(one for host in self._scenario.hosts for one in (host.access_up, host.access_down)),
+        ]
+        seconds = sum(_transit_seconds(one) for one in directions if one is not None)
+        return min(seconds + 0.1, _MOST_DRAIN_SECONDS)
 
     def _stop(self, started: StartedAgent) -> None:
         try:
@@ -454,3 +454,12 @@ class Infrastructure:
 
 def _agent(one: StartedAgent) -> AgentRecord:
     return AgentRecord(verb=one.verb, where=one.where, report=one.report)
+
+
+def _transit_seconds(direction: Direction) -> float:
+    """How long a packet takes at most: the delay, and a full queue, if it has a limit."""
+    waits, queue, rate = 0.0, direction.queue, direction.drain_rate
+    if queue is not None and rate:
+        limits = [queue.bytes, None if queue.packets is None else queue.packets * _FULL_FRAME]
+        waits = min((8 * one / rate for one in limits if one is not None), default=0.0)
+    return direction.longest_delay_ns / SECOND + waits

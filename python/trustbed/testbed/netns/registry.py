@@ -402,11 +402,8 @@ def remove(record: Record) -> Removed:
     ended = end_processes(record)
     for one in record.containers:
         remove_container(one.engine, one.name)
-    gone = (
-        0
-        if record.rootless
-        else sum(namespaces.remove(namespaces.path(name)) for name in record.namespaces)
-    )
+    # Those of an ordinary user are seen by its own processes only, and are nowhere for others.
+    gone = sum(namespaces.remove(namespaces.path(name)) for name in record.namespaces)
     address_translation.undo(record.outside)
     for name in reversed(record.cgroups):
         cgroups.remove(Path(name))

@@ -129,7 +129,8 @@ fn inject(
     processes: &mut Processes,
     start: &Start,
 ) -> Result<Report, Failure> {
-    if !schedule.wait(schedule.begin) {
+    let over = schedule.end.is_some_and(|end| clock::monotonic() >= end);
+    if over || !schedule.wait(schedule.begin) {
         return Ok(Report { begun_ns: None, ended_ns: None, processes: Vec::new(), done: None });
     }
     let begun = clock::monotonic();

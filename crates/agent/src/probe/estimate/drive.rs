@@ -500,6 +500,11 @@ impl Prober {
         change(&mut self.progress.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
+    /// When the estimator began.
+    pub(super) const fn begun(&self) -> Ns {
+        self.begun
+    }
+
     /// Since the estimator began.
     pub(super) fn duration(&self) -> Span {
         clock::monotonic() - self.begun

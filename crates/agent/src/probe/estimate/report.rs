@@ -49,6 +49,8 @@ pub(super) struct Report {
     ending_message: Option<String>,
     /// What ended the connection to the receiver.
     receiver_lost: Option<String>,
+    /// When the first run began: the moments of estimates count from there.
+    begun_ns: Option<i64>,
     /// From the first run on.
     duration_ns: i64,
     round_trip_ns: Option<i64>,
@@ -157,6 +159,9 @@ impl Report {
                 .and_then(|prober| prober.invalid_in_a_row.as_ref())
                 .map(Discarded::message),
             receiver_lost: prober.and_then(|prober| prober.lost.clone()),
+            begun_ns: start
+                .zip(prober)
+                .map(|(start, prober)| (start.realtime + (prober.begun() - start.monotonic)).0),
             duration_ns: prober.map_or(Span::ZERO, Prober::duration).0,
             round_trip_ns: prober.and_then(|prober| prober.round_trip).map(|span| span.0),
             sent_packets: prober.map_or(0, |prober| prober.sent_packets),

@@ -214,7 +214,9 @@ fn ping(
         let until = clock::monotonic() + timeout.min(interval);
         let silent =
             found.round_trips_ns.len() >= TRIED && found.round_trips_ns.iter().all(Option::is_none);
-        if configuration.method == Method::Auto && (silent || matches!(echoes, Some(Err(_)))) {
+        // Once: handshakes that nobody answers are lost.
+        let tries = configuration.method == Method::Auto && echoes.is_some();
+        if tries && (silent || matches!(echoes, Some(Err(_)))) {
             if let Some(Err(why)) = &echoes {
                 found.refused = Some(why.to_string());
             }

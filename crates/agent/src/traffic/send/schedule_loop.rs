@@ -135,6 +135,10 @@ impl Sender {
     /// at which it ended: not before `due`, unless stop was requested.
     fn wait_until(&mut self, due: Ns, start: &mut Start, unpaced: &mut Unpaced) -> Ns {
         loop {
+            // What waits is written even where packets are so close that nothing else has time.
+            if self.awaited > 0 {
+                self.serve_connections(Span::ZERO, start);
+            }
             let now = self.nap(due - clock::monotonic());
             if now >= due || self.stop.is_requested() {
                 return now;
