@@ -166,7 +166,7 @@ def segments_differ(stream: Stream, direction: Direction) -> str:
             outcome.kind,
         )
         for frame, outcome in stream.outcomes.items()
-        if outcome.kind not in ("keep_alive", "window_probe")
+        if outcome.kind not in ("keep_alive", "window_probe", "fragment")
     }
     ours = {
         frame: (row["offset"], row["length"], row["overlap"], row["class"])

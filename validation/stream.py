@@ -243,7 +243,10 @@ class Stream:
         outcome = Outcome(packet, "fragment", start=start, una=self.una, highest=self.highest)
         if start > self.highest:
             self._skip(start, packet)
-        self.unique_bytes += packet.payload - self.seen.add(start, end)
+        outcome.overlap = self.seen.add(start, end)
+        outcome.fresh = packet.payload - outcome.overlap
+        self.unique_bytes += outcome.fresh
+        self.outcomes[packet.frame] = outcome
         before = self.highest
         self._send(outcome, end)
         for sent in self.sent:

@@ -139,7 +139,7 @@ EXAMPLES = [
         {"split": True},
         {"split": False},
         5,
-        {"packets": -1, "payload_bytes": -40},
+        {"packets": -1, "payload_bytes": -40, "unique_bytes": -40},
     ),
     CountExample(
         "after_reset",

@@ -229,17 +229,21 @@ def _most(nanoseconds: Iterable[int | None]) -> float | None:
 
 def _left(row: Row) -> int:
     """Packets that left their host: what did not, no path has lost."""
-    sources = (row.get("send") or {}).get("sources") or ()
+    sent = row.get("send") or {}
+    sources = sent.get("sources")
+    if sources is None:
+        return sent.get("offered_packets") or 0
     return sum(source.get("sent_packets") or 0 for source in sources)
 
 
 def _arrived(row: Row) -> int | None:
     """Packets of a UDP source that its sink received. For TCP there is no such number."""
     sink = row.get("sink") or {}
+    sources, sockets = sink.get("sources") or (), sink.get("sockets") or ()
     # The sink has a source from its first packet on: of a UDP socket without any, none arrived.
-    if not any(one.get("transport") == "udp" for one in sink.get("sockets") or ()):
+    if not sources and not any(one.get("transport") == "udp" for one in sockets):
         return None
-    return sum(source.get("packets") or 0 for source in sink.get("sources") or ())
+    return sum(source.get("packets") or 0 for source in sources)
 
 
 def _rate(send: Row) -> float | None:
