@@ -2,8 +2,8 @@
 
 use crate::EmulateError;
 
-/// The longest time that a part may be described with: a day.
-pub(crate) const LONGEST_NS: u64 = 86_400_000_000_000;
+/// The longest time that a part may be described with: a week, as the longest run.
+pub(crate) const LONGEST_NS: u64 = 604_800_000_000_000;
 
 pub(crate) fn bounded(
     value: f64,
@@ -29,12 +29,12 @@ pub(crate) fn probability(
     }
 }
 
-/// A time of at most a day.
+/// A time of at most a week.
 #[expect(clippy::cast_precision_loss, reason = "for the message")]
 pub(crate) fn time(
     nanoseconds: u64,
     location: impl FnOnce() -> String,
 ) -> Result<i64, EmulateError> {
-    bounded(nanoseconds as f64, nanoseconds <= LONGEST_NS, "a time of at most a day", location)?;
+    bounded(nanoseconds as f64, nanoseconds <= LONGEST_NS, "a time of at most a week", location)?;
     Ok(nanoseconds.cast_signed())
 }

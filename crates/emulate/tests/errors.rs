@@ -154,11 +154,11 @@ fn access_pipes() {
     ]);
     insta::assert_snapshot!(errors);
     let long = topology(network(
-        json!({"router": "left", "up": {"delay_ns": 99_000_000_000_000_u64}}),
+        json!({"router": "left", "up": {"delay_ns": 999_000_000_000_000_u64}}),
         json!([pipe("x", "left", "b", 0), pipe("y", "b", "left", 0)]),
     ));
     let error = Network::<(), ()>::new(&long.unwrap(), 1, ()).unwrap_err();
-    insta::assert_snapshot!("a_delay_of_more_than_a_day", error);
+    insta::assert_snapshot!("a_delay_of_more_than_a_week", error);
 }
 
 #[test]

@@ -93,11 +93,14 @@ class Rounds:
             return {}
         seconds = repetition.workload(where.workload.name).get("seconds")
         lasted = where.workload.duration_ns if not seconds else round(seconds * SECOND)
+        lasted = max(lasted, _LEAST_NS)
+        if where.workload.kind != "command":  # which lasts as long as it lasts
+            lasted = min(lasted, where.workload.duration_ns)
         return arrivals(
             repetition.path,
             where.link,
             begin_ns=begin + start_ns,
-            end_ns=begin + start_ns + min(where.workload.duration_ns, max(lasted, _LEAST_NS)),
+            end_ns=begin + start_ns + lasted,
             capacity=where.capacity,
         )
 

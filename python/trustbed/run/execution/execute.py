@@ -37,8 +37,9 @@ from trustbed.testbed import TestbedError
 __all__ = ["Execution", "RunError"]
 
 SECOND = 1_000_000_000
-_AHEAD_NS = 300_000_000
-"""How far ahead a common start is announced, so that every agent receives it in time."""
+_AHEAD_NS, _AHEAD_AFAR_NS = 300_000_000, 1_500_000_000
+"""How far ahead a common start is announced, so that every agent receives it in time: they are told
+one after the other, which takes a round trip each where they are on machines afar."""
 
 _MOST_OWN_CODE = 128
 """An exit code beyond it, or below 0, is that of a process which a signal ended."""
@@ -209,8 +210,9 @@ class Execution:
         self._faults.start_injectors(
             [*self._processes(), *indicators] if self._scenario.faults else ()
         )
-        self._epoch_ns = self._clock.realtime_ns() + _AHEAD_NS
-        self._workloads.begin(self._epoch_ns, self._clock.monotonic() + _AHEAD_NS / SECOND)
+        ahead = _AHEAD_AFAR_NS if self._scenario.machines else _AHEAD_NS
+        self._epoch_ns = self._clock.realtime_ns() + ahead
+        self._workloads.begin(self._epoch_ns, self._clock.monotonic() + ahead / SECOND)
         self._infrastructure.begin(self._epoch_ns)
         self._faults.begin(self._epoch_ns + self._scenario.warm_up_ns)
 

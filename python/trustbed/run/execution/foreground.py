@@ -25,6 +25,8 @@ from trustbed.workload import Prepared, prepare
 
 SECOND = 1_000_000_000
 POLL_SECONDS = 0.02
+_ANNOUNCED_SECONDS = 1.0
+"""How far ahead of its moment an agent is told: hosts are told one after the other."""
 
 
 @dataclass(slots=True)
@@ -126,7 +128,9 @@ class Foreground:
         workload = running.workload
         due = (self._scenario.warm_up_ns + workload.start_ns) / SECOND
         if running.begun is None:
-            if now >= due - POLL_SECONDS * 2:
+            # An agent waits for the moment by itself; a program begins when it is started.
+            ahead = POLL_SECONDS * 2 if running.agent is None else _ANNOUNCED_SECONDS
+            if now >= due - ahead:
                 self._begin(running, due)
             return
         if running.agent is not None:
