@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.patience import PATIENCE
+from tests.run.stalls import found_too_late
 
 pytestmark = [
     pytest.mark.quiet,
@@ -70,12 +71,16 @@ def explained(directory: Path) -> dict[str, Any] | None:
 
 def test_the_delay_that_was_changed_closes_the_gap(tmp_path: Path) -> None:
     # Of three repetitions one that the machine held up leaves nothing certain, which is said: the
-    # study is made once more. What is named must be right each time.
+    # study is made once more, up to two times. What is named must be right each time.
     for attempt in range(3):
         found = explained(tmp_path / str(attempt))
         assert found is None or found["candidate"] == "20ms"
         if found is not None and found["named"] is not None:
             break
+    if found is None or found["named"] is None:
+        held_up = [found_too_late(one.parent) for one in tmp_path.rglob("findings.json")]
+        if message := next(filter(None, held_up), None):
+            pytest.xfail(f"three studies, and in none of them enough to decide: {message}")
     assert found is not None
     assert found["rounds"] == 3
     assert found["named"] == "link.delay as in the reference"
