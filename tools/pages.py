@@ -12,7 +12,7 @@ from trustbed.diagnose.ambiguity import BY_RULE
 from trustbed.diagnose.calibration import LEAST_FOR_DISCARD, UNCOUNTED
 from trustbed.diagnose.catalogue import CATALOGUE as DIAGNOSIS_CATALOGUE
 from trustbed.diagnose.causes import CAUSES, VERDICT_RULES, VERDICTS
-from trustbed.diagnose.compensation_table import HIGH, LOW, NEAR, WANTED_SHARE, WITHIN
+from trustbed.diagnose.compensation_table import HIGH, IS_SHOWN, LOW, NEAR, WANTED_SHARE, WITHIN
 from trustbed.diagnose.confidence import CONFIDENCE, HIGHEST, LOWEST
 from trustbed.diagnose.diagnosis import FLAGS
 from trustbed.diagnose.evidence import SOURCES
@@ -111,8 +111,9 @@ s ≤ {compensated_start:g}·D; not limited by its send buffer. Otherwise report
 Stalled senders on networks limited by their link were not validated and get no estimate.
 
 On transfers that it was not developed on, the estimate was within {near:.0%} of what the network
-gave in {known} with samples of the host, and in {alone} with the capture alone; reports show it
-while both are {wanted:.0%} or more ([validation.md](validation.md))."""
+gave in {known} with samples of the host, and in {alone} with the capture alone. Reports show it
+where both are {wanted:.0%} or more and enough estimates give it an interval; {shown}
+([validation.md](validation.md))."""
 
 
 def _compensation() -> str:
@@ -126,6 +127,7 @@ def _compensation() -> str:
         "wanted": WANTED_SHARE,
         "known": known,
         "alone": alone,
+        "shown": "so they do" if IS_SHOWN else "they do not yet, for want of an interval",
     }
     return _COMPENSATION.format_map({**asdict(THRESHOLDS), **said}).replace("%", " %")
 

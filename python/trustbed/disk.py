@@ -1,10 +1,11 @@
-"""Files on the disk: where those are kept that can be made again, and flushing to it."""
+"""Files on the disk: where those are kept that can be made again, whole ones, flushing to it."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 _AT_ONCE = 8
@@ -36,6 +37,30 @@ def flush_tree(path: Path) -> None:
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         for _ in pool.map(flush, _everything(path)):
             pass
+
+
+def beside(path: Path, purpose: str) -> Path:
+    """The temporary name of what becomes, or was, a path of this process."""
+    return path.absolute().with_name(f".{path.name}.{purpose}-{os.getpid()}")
+
+
+@contextmanager
+def whole_path(path: Path) -> Iterator[Path]:
+    """The name of a file that becomes ``path`` when the block ends without an error."""
+    if (
+        path.exists() and not path.is_file()
+    ):  # /dev/stdout, a named pipe: there is nothing to rename
+        yield path
+        return
+    target = path.resolve() if path.is_symlink() else path
+    partial = beside(target, "partial")
+    try:
+        yield partial
+        flush(partial)
+        partial.replace(target)
+        flush(target.absolute().parent)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def _everything(path: Path) -> Iterator[Path]:

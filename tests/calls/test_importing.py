@@ -198,6 +198,83 @@ def test_bpftrace_pairs_entries_with_returns_by_thread(tmp_path: Path) -> None:
     assert (found.format, found.lost, found.skipped) == ("bpftrace", 3, {"messages": 1})
 
 
+def test_bpftrace_prints_a_processor_after_the_other(tmp_path: Path) -> None:
+    text = "100 5 5 > 0\n300 5 5 > 1\n400 5 5 < 1 7\n200 5 5 < 0 3\n"
+    found, rows = imported(tmp_path, text)
+    assert found.lost == 0
+    assert [(row[0], row[3], row[4], row[5]) for row in rows] == [
+        (100, "read", 3, 100),
+        (300, "write", 7, 100),
+    ]
+
+
+def test_a_thread_that_is_not_the_first_executes(tmp_path: Path) -> None:
+    # The others are no more, and it has the number of the first from then on.
+    for begins in ("<pid changed to 1234 ...>", "<unfinished ...>"):
+        found, rows = imported(
+            tmp_path,
+            "1234 10:00:00.1 futex(0x7f, FUTEX_WAIT, 2, NULL <unfinished ...>\n"
+            f'1235 10:00:00.2 execve("/bin/x", ["x"], 0x7f {begins}\n'
+            "1234 10:00:00.3 +++ superseded by execve in pid 1235 +++\n"
+            "1234 10:00:00.4 <... execve resumed>) = 0 <0.2>\n",
+        )
+        assert found.skipped == {"exits": 1}
+        assert [row[2:6] for row in rows] == [
+            (1234, "futex", None, None),
+            (1234, "execve", 0, SECOND // 5),
+        ]
+    found, rows = imported(
+        tmp_path,
+        "a 1234/1234 [000] 1.000001: raw_syscalls:sys_enter: NR 202 (1, 2)\n"
+        "a 1234/1235 [001] 1.000002: raw_syscalls:sys_enter: NR 59 (1, 2)\n"
+        "b 1234/1234 [001] 1.000005: raw_syscalls:sys_exit: NR 59 = 0\n",
+    )
+    assert found.lost == 0
+    assert [row[2:6] for row in rows] == [
+        (1234, "futex", None, None),
+        (1234, "execve", 0, 3000),
+    ]
+
+
+def test_a_line_that_was_cut_is_no_call(tmp_path: Path) -> None:
+    whole = "101 10:00:00.1 read(3, 0x7f, 9) = 832 <0.1>\n"
+    for cut in ('101 10:00:00.5 read(3, "ab', "101 10:00:00.5 read(3, 0x7f, 9) = 8"):
+        found, rows = imported(tmp_path, whole + cut)
+        assert (found.calls, found.skipped) == (1, {"cut lines": 1})
+        assert rows[0][4] == 832
+
+
+def test_errors_without_a_name_have_their_number(tmp_path: Path) -> None:
+    text = (
+        "101 10:00:00.1 ioctl(3, 1) = -1 ENOTSUPP (Unknown error 524) <0.1>\n"
+        "101 10:00:00.2 ioctl(3, 1) = -1 (errno 525) <0.1>\n"
+    )
+    assert [row[4] for row in imported(tmp_path, text)[1]] == [-524, -525]
+
+
+def test_sysdig_prints_addresses_without_their_sign(tmp_path: Path) -> None:
+    printed = {
+        "brk res=564D521B0000 vm_size=524": 0x564D521B0000,
+        "brk res=1568000 vm_size=524": 0x1568000,
+        "brk res=10665984": 10665984,
+        "mmap res=140714228027392 vm_size=540": 140714228027392,
+        "mmap res=-12(ENOMEM) vm_size=540": -12,
+        "read res=1000 data=x": 1000,
+    }
+    text = "".join(
+        f"{n} 15:01:21.00000000{n} 0 ls (1410) > {line.split()[0]} \n"
+        f"{n} 15:01:22.00000000{n} 0 ls (1410) < {line}\n"
+        for n, line in enumerate(printed)
+    )
+    assert [row[4] for row in imported(tmp_path, text)[1]] == list(printed.values())
+
+
+def test_events_of_perf_that_have_no_system_are_skipped(tmp_path: Path) -> None:
+    event = "nginx 12 [000] 1.000001:   1 context-switches:  ffffffff81 schedule+0x1\n"
+    found, _ = imported(tmp_path, PERF + event)
+    assert found.skipped["other events"] == 2
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [

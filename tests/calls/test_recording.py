@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections import defaultdict
@@ -213,6 +215,52 @@ def is_asleep(pid: int) -> bool:
     name = Path(f"/proc/{pid}/comm").read_text(encoding="ascii").strip()
     call = Path(f"/proc/{pid}/syscall").read_text(encoding="ascii").split()[0]
     return name == "sleep" and call in ("230", "115")
+
+
+def test_a_program_that_cannot_be_run_is_a_command_that_failed(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "no-interpreter"
+    script.write_text("echo\n", encoding="utf-8")
+    script.chmod(0o755)
+    recorded = record_command([str(script)], tmp_path / "calls.parquet")
+    assert recorded.exit_code == 126
+    assert capfd.readouterr().err == f"trustbed: cannot run {script}: Exec format error\n"
+    assert (tmp_path / "calls.parquet").is_file()
+
+
+def test_a_command_has_the_signals_of_everybody() -> None:
+    # Python ignores SIGPIPE, and a shell cannot undo what was ignored when it began.
+    recorded = record_command(["sh", "-c", "kill -PIPE $$; exit 7"], None)
+    assert recorded.exit_code == 128 + signal.SIGPIPE
+
+
+def test_a_signal_ends_a_recording_and_loses_nothing(tmp_path: Path) -> None:
+    words = ["--command", "nobody", "--duration", "1h", "-o", "calls.parquet", "--quiet"]
+    process = subprocess.Popen([sys.executable, "-m", "trustbed", "trace", *words], cwd=tmp_path)
+    try:
+        wait_until(lambda: [*tmp_path.glob(".trustbed-*/calls.rows")], "it records")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+    finally:
+        process.kill()
+        process.wait(PATIENCE)
+    assert [one.name for one in tmp_path.iterdir()] == ["calls.parquet"]
+
+
+def test_a_command_that_runs_another_ends_with_that(tmp_path: Path) -> None:
+    config = {
+        "path": str(tmp_path / "calls.rows"),
+        "select": {"command": {"name": "sh", "below": os.getpid()}},
+    }
+    with Agent.start("trace", config) as agent:
+        agent.begin()
+        command = [shutil.which("dd"), *COMMANDS["dd"][1:]]
+        subprocess.run(["sh", "-c", f"exec {' '.join(map(str, command))}"], check=True)
+        report = agent.stop(PATIENCE)
+    assert report["by_call"].get("read", 0) < 300
+    assert report["by_call"]["execve"] == 1
+    assert report["unreturned"] == 0
 
 
 def test_what_cannot_be_traced_is_refused_with_a_hint(tmp_path: Path) -> None:

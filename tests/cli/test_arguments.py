@@ -28,6 +28,7 @@ analyze x.pcap --capacity 0
 analyze x.pcap --capacity 0bit/s
 analyze x.pcap --memory 64
 analyze x.pcap --memory 1MiB
+analyze x.pcap --report same --junit same
 analyze x.pcap --csv
 analyze x.pcap --samples
 analyze x.pcap --force
@@ -49,6 +50,10 @@ burst
 burst x.pcap --mode static
 burst x.pcap --lost
 burst x.pcap --octaves 3
+burst x.pcap --octaves 3-4294967296
+compare a.run b.run --repetitions 3
+compare a.toml --repetitions 0
+model list web
 shell --rate 1Mbit/s curl x
 shell ping -c1 10.77.0.2
 shell --rate 1Mbit/s --rat 5

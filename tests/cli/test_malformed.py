@@ -23,7 +23,7 @@ FLENT = {"metadata": {}, "results": {"Ping (ms)": [1.0]}, "x_values": [0.0], "ve
         CALL.replace("= 1", f"= {HUGE}"),
         CALL.replace("101", HUGE),
         CALL.replace("0.000009", f"{HUGE}.5"),
-        "\0" * 1000,
+        "\0" * 1000 + "\n",
         f"101 10:00:00.000001 {DEEP}\n",
     ],
 )

@@ -106,6 +106,7 @@ def test_every_key_of_a_link_is_an_option() -> None:
         ),
         ("--link trace=x", "--link trace: no such key, trace", ""),
         ("--up loss", "'loss' is not KEY=VALUE", "--help"),
+        ("--rate 5Mbit/s --link rate=1Mbit/s", "--rate and --link rate=… contradict", "one"),
         ("--rat 5", "no such option, --rat", "--rate"),
     ],
 )
@@ -119,6 +120,14 @@ def test_what_cannot_be_is_named_by_its_option(words: str, message: str, hint: s
 def test_a_command_without_dashes_is_shown_with_them(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["shell", "--rate", "1Mbit/s", "curl", "x"]) == 2
     assert "trustbed shell … -- curl x" in capsys.readouterr().err
+
+
+def test_its_own_failures_are_not_the_commands(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ledger = str(tmp_path / "none" / "ledger.parquet")
+    assert main(["shell", "--ledger", ledger, "--", "true"]) == 125
+    assert "directory does not exist" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [[], ["lost"], ["list", "clean"]])

@@ -76,6 +76,39 @@ def test_results_without_a_reader_end_the_program() -> None:
     assert (ended.returncode, ended.stderr) == (141, b"")
 
 
+def test_json_is_utf8_in_every_locale() -> None:
+    recording = ROOT / "recordings" / "random-loss.sender.pcap.gz"
+    words = [TRUSTBED, "analyze", str(recording), "--json"]
+    latin = {**os.environ, "PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "0"}
+    printed = subprocess.run(words, capture_output=True, check=True, env=latin).stdout
+    usual = subprocess.run(words, capture_output=True, check=True).stdout
+    assert not printed.isascii()
+    found, other = json.loads(printed.decode("utf-8")), json.loads(usual)
+    assert found.pop("trustbed")["version"] == other.pop("trustbed")["version"]
+    assert found == other
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["analyze", "--help"]])
+def test_help_on_a_full_disk_is_an_error_in_two_lines(words: list[str]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(
+            [TRUSTBED, *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("error: no space left on device")
+    assert len(ended.stderr.splitlines()) == 2
+
+
+def test_a_name_that_is_no_utf8_costs_no_output(tmp_path: Path) -> None:
+    recording = ROOT / "recordings" / "random-loss.sender.pcap.gz"
+    name = os.fsencode(tmp_path) + b"/caf\xe9.pcap.gz"
+    Path(os.fsdecode(name)).write_bytes(recording.read_bytes())
+    words = [TRUSTBED, "analyze", name, "--out", "tables", "--report", "page.html", "-q"]
+    subprocess.run(words, cwd=tmp_path, check=True)
+    assert json.loads((tmp_path / "tables" / "trustbed.json").read_text(encoding="utf-8"))
+    assert "caf?" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
 def test_escape_sequences_of_others_do_not_reach_the_terminal(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -30,6 +30,7 @@ BPFTRACE = "1 2 3 > 0\n5 2 3 < 0 7\nLost 3 events\n"
         (["--format", "perf", "-o", "x"], "--format and --architecture are for --import"),
         (["--import", "x", "--count"], "--count is for recording"),
         (["--pid", "zero", "-o", "x"], "'zero' is no number of a process"),
+        (["-o", "x", "ls", "/tmp"], "ls is one word too many"),
     ],
 )
 def test_what_contradicts_is_refused(
@@ -72,3 +73,20 @@ def test_a_damaged_trace_leaves_no_table(
     assert main(["trace", "--import", str(source), "-o", str(target)]) == 1
     assert "strace.txt:5: " in capsys.readouterr().err
     assert not target.exists()
+
+
+def test_a_table_is_never_its_own_trace_and_no_directory(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "strace.txt"
+    source.write_text(STRACE, encoding="utf-8")
+    assert main(["trace", "--import", str(source), "-o", str(source)]) == 1
+    assert "is the input" in capsys.readouterr().err
+    assert source.read_text(encoding="utf-8") == STRACE
+    assert main(["trace", "--duration", "1h", "-o", str(tmp_path)]) == 1
+    assert "is a directory" in capsys.readouterr().err
+
+    (tmp_path / "null").symlink_to("/dev/null")
+    assert main(["trace", "--import", str(source), "-o", str(tmp_path / "null")]) == 1
+    assert "a table is a file" in capsys.readouterr().err
+    assert (tmp_path / "null").is_symlink()

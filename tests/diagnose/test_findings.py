@@ -253,6 +253,7 @@ def test_every_finding_is_tested() -> None:
         *ABOUT_ALL_ROWS,
         "capture_point_contradicted",
         "multipath",
+        "time_unknown",
     }
     assert tested == {
         code

@@ -57,6 +57,24 @@ def put(directory: Path, **files: str) -> None:
         (inside / placing.MANIFEST).write_text(f'{{"files": [{listed}]}}', encoding="utf-8")
 
 
+def test_an_interruption_between_two_names_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path / "tables", old="old")
+    rename = Path.rename
+
+    def interrupted(path: Path, target: Path) -> Path:
+        if "partial" in path.name:
+            raise KeyboardInterrupt
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        put(tmp_path / "tables", new="new")
+    assert names(tmp_path) == ["tables"]
+    assert (tmp_path / "tables" / "old").read_text(encoding="utf-8") == "old"
+
+
 @pytest.mark.parametrize("exists", [False, True])
 def test_a_new_or_empty_folder_is_filled_in_one_step(tmp_path: Path, exists: bool) -> None:
     if exists:

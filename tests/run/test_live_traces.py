@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.usefixtures("networks"),
     pytest.mark.timeout(900),
 ]
-SCENARIO = """
+SCENARIO = '''
 warm_up = "200ms"
 seed = 5
 [hosts.client]
@@ -40,13 +40,20 @@ requests = 20
 kind = "command"
 host = "client"
 command = "dd if=/dev/zero of=/dev/null bs=1k count=500 status=none"
+[workload.script]
+kind = "command"
+host = "client"
+command = """sh -c '\\
+    dd if=/dev/zero of=/dev/null bs=1k count=300 status=none; \\
+    exec dd if=/dev/zero of=/dev/null bs=1k count=200 status=none'"""
 [trace.pages]
 [trace.tool]
+[trace.script]
 [trace.counted]
 of = "pages"
 host = "client"
 mode = "count"
-"""
+'''
 
 
 @pytest.fixture(autouse=True)
@@ -87,8 +94,10 @@ def test_calls_of_a_server_a_program_and_a_client_are_told_apart(tmp_path: Path)
     assert "connect" not in server
     assert reports["tool"]["by_call"]["read"] >= 500
     assert reports["tool"]["reads"]["bytes"] >= 500 * 1024
+    # What a program starts is traced with it, and so is what it becomes.
+    assert reports["script"]["by_call"]["read"] >= 500
     tables = {one.name for one in (directory / "tables").glob("*.calls.parquet")}
-    assert tables == {"pages.calls.parquet", "tool.calls.parquet"}
+    assert tables == {"pages.calls.parquet", "tool.calls.parquet", "script.calls.parquet"}
     table = pyarrow.parquet.read_table(directory / "tables" / "pages.calls.parquet")
     assert len(table) == reports["pages"]["calls"]
     assert min(table["entered_ns"].to_pylist()) >= reports["pages"]["start_ns"] - 10**9

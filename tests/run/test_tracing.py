@@ -68,7 +68,7 @@ def configuration(directory: Path, text: str) -> Any:  # noqa: ANN401 - JSON
         ("[trace.pages]", {"processes": [41]}),
         ("[trace.web]", {"processes": [41]}),
         ("[trace.pages]\nhost = 'client'", {"processes": [42]}),
-        ("[trace.tool]", {"command": {"name": "tool", "below": 7}}),
+        ("[trace.tool]", {"command": {"name": "tool", "below": 7, "descendants": True}}),
     ],
 )
 def test_a_process_is_named_and_a_program_recognised(
@@ -97,7 +97,7 @@ def test_a_program_of_a_guest_descends_from_nothing_here(tmp_path: Path) -> None
         commands={"tool": ("/usr/bin/tool", "--all")},
         first=7,
     )
-    assert found["select"] == {"command": {"name": "tool", "below": None}}
+    assert found["select"] == {"command": {"name": "tool", "below": None, "descendants": True}}
 
 
 def test_tracers_start_behind_what_they_trace_and_end_first(tmp_path: Path) -> None:

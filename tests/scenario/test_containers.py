@@ -116,7 +116,7 @@ def test_a_program_in_a_container_starts_below_its_first_process(tmp_path: Path)
     found = tracing.configuration(
         trace, scenario, tmp_path, running={}, commands={"tool": ("/bin/tool",)}, first=77
     )
-    assert found["select"] == {"command": {"name": "tool", "below": 77}}
+    assert found["select"] == {"command": {"name": "tool", "below": 77, "descendants": True}}
 
 
 def test_a_rehearsal_names_containers(tmp_path: Path) -> None:

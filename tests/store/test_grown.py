@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.report.run_directories import make_run
 from tests.store.conftest import ROOT
 from tests.store.stores import BEGAN, SECOND, Sent, store_transfers
+from trustbed.cli import main
 from trustbed.errors import TrustbedError
+from trustbed.run.directory import TABLES
 from trustbed.store.directories import add
 from trustbed.store.store import open_store
 
@@ -53,6 +56,20 @@ def test_what_is_no_result_is_refused(disk: str, tmp_path: Path) -> None:
     with pytest.raises(TrustbedError, match="no such file or directory"):
         add(open_store(disk), tmp_path / "nothing")
     assert open_store(disk).entries == []
+
+
+def test_a_run_that_is_damaged_is_named_and_the_others_are_stored(
+    disk: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad, good = make_run(tmp_path / "bad"), make_run(tmp_path / "good")
+    table = next(bad.path.glob("rep-*")) / TABLES / "transfers.parquet"
+    table.parent.mkdir(exist_ok=True)
+    table.write_bytes(b"PAR1")
+    assert main(["store", "add", disk, str(bad.path), str(good.path)]) == 1
+    written = capsys.readouterr()
+    assert str(table) in written.err
+    assert written.out.startswith(f"{good.path}: stored")
+    assert [one.kind for one in open_store(disk).entries] == ["run"]
 
 
 def test_a_capture_that_grew_counts_once(disk: str) -> None:

@@ -95,6 +95,15 @@ def test_what_begins_in_the_directory_appears_and_what_goes_is_gone(
     assert [item.entry.name for item in library.holdings().of_kind("capture")] == ["b.pcap"]
 
 
+def test_a_capture_that_two_stores_have_is_there_once(tmp_path: Path, quick_store: None) -> None:
+    sent = [Sent("10.0.0.1", "10.0.0.2", BEGAN)]
+    for name in ("a.store", "b.store"):
+        store_transfers(open_store(tmp_path / name, create=True), "a.pcap", sent)
+    holdings = Library(str(tmp_path)).holdings()
+    assert len(holdings.of_kind("capture")) == 1
+    assert holdings.transfers.num_rows == 1
+
+
 def _item(place: Path) -> Item:
     holdings = Library(str(place / "lab.store")).holdings()
     return next(one for one in holdings.of_kind("capture") if "random" in one.entry.name)

@@ -26,6 +26,7 @@ import pyarrow.compute as pc
 
 from trustbed import _core
 from trustbed.analysis.options import Options
+from trustbed.disk import whole_path
 from trustbed.report import columns, placing, words
 from trustbed.report.records import Row
 from trustbed.report.transfer import comments
@@ -135,7 +136,7 @@ def write(
     named = pc.unique(both.column("transfer"))
     ends = _Ends(stream("transfers"), named)
     try:
-        with placing.whole_path(path) as partial:
+        with whole_path(path) as partial:
             packets, placed, unplaced = _core.annotate(
                 analysis,
                 list(options.files),

@@ -6,9 +6,11 @@ bpftrace's messages are skipped and counted; events that it lost are, too.
 
 from __future__ import annotations
 
+import heapq
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from trustbed.calls.errors import unreadable
 from trustbed.calls.numbers import name_of
@@ -25,6 +27,8 @@ PROGRAM = (
 _EVENT = re.compile(r"(\d+) (\d+) (\d+) (?:> (-?\d+)|< (-?\d+) (-?\d+))")
 _LOST = re.compile(r"(?:WARNING: )?[Ll]ost (\d+) events?.*")
 _MESSAGES = ("Attaching ", "Attached ", "WARNING: ")
+_LATEST_NS = 1_000_000_000
+"""How much later than others an event may be printed; 0.2 s have been reported."""
 _HINT = "let bpftrace print what `trustbed trace --help` shows"
 
 
@@ -42,6 +46,41 @@ def read(
         CallsError: A line is none of the program's; the message has its number.
     """
     pairing = Pairing(skipped)
+    for event in _in_order(_events(lines, source, skipped)):
+        number = event.entered if event.entered is not None else event.returned
+        call = name_of(number, architecture)
+        if event.entered is not None:
+            yield from pairing.enter(event.time_ns, event.pid, event.tid, call)
+        else:
+            yield from pairing.leave(event.time_ns, event.tid, call, event.result)
+    yield from pairing.rest()
+
+
+class _Event(NamedTuple):
+    """An entry or a return: by time, and as printed where times are equal."""
+
+    time_ns: int
+    line: int
+    pid: int
+    tid: int
+    entered: int | None
+    returned: int
+    result: int
+
+
+def _in_order(events: Iterable[_Event]) -> Iterator[_Event]:
+    """By time: bpftrace prints a processor's events one batch after the other's."""
+    waiting: list[_Event] = []
+    newest = 0
+    for event in events:
+        heapq.heappush(waiting, event)
+        newest = max(newest, event.time_ns)
+        while waiting[0].time_ns < newest - _LATEST_NS:
+            yield heapq.heappop(waiting)
+    yield from sorted(waiting)
+
+
+def _events(lines: Iterable[str], source: str, skipped: Counter[str]) -> Iterator[_Event]:
     for number, line in enumerate(lines, 1):
         text = line.strip()
         lost = _LOST.fullmatch(text)
@@ -54,10 +93,7 @@ def read(
         event = _EVENT.fullmatch(text)
         if event is None:
             raise unreadable(source, number, f"no event: {text[:60]!r}", _HINT)
-        time, pid, tid = int(event[1]), int(event[2]), int(event[3])
-        if event[4] is not None:
-            yield from pairing.enter(time, pid, tid, name_of(int(event[4]), architecture))
-        else:
-            call = name_of(int(event[5]), architecture)
-            yield from pairing.leave(time, tid, call, int(event[6]))
-    yield from pairing.rest()
+        time, pid, tid, entered, returned, result = (
+            None if text is None else int(text) for text in event.groups()
+        )
+        yield _Event(time or 0, number, pid or 0, tid or 0, entered, returned or 0, result or 0)

@@ -77,13 +77,22 @@ def import_trace(
     skipped: Counter[str] = Counter()
     with source.open(encoding="utf-8", errors="surrogateescape") as lines:
         calls = write(
-            _calls(found, lines, str(source), skipped, numbered),
+            _calls(found, _whole_lines(lines, skipped), str(source), skipped, numbered),
             target,
             architecture=numbered,
             complete=lambda: not skipped["lost"],
         )
     lost = skipped.pop("lost", 0)
     return Imported(found, calls, lost, dict(sorted(skipped.items())))
+
+
+def _whole_lines(lines: Iterable[str], skipped: Counter[str]) -> Iterator[str]:
+    """Without a last line that was cut: a tracer that was killed, a copy of a trace that runs."""
+    for line in lines:
+        if line.endswith("\n"):
+            yield line
+        elif line.strip():
+            skipped["cut lines"] += 1
 
 
 def _calls(

@@ -16,10 +16,17 @@ RENAMED = frozenset({"rt_sigreturn", "execve", "execveat", "restart_syscall"})
 """Calls whose return has another number: what they return to is another program, or a call."""
 
 
+_EXECS = frozenset({"execve", "execveat"})
+
+
 class _Entry(NamedTuple):
     time_ns: int
     pid: int
     call: str
+
+
+def _executes(entry: _Entry, pid: int) -> bool:
+    return entry.pid == pid and entry.call in _EXECS
 
 
 class Pairing:
@@ -52,6 +59,13 @@ class Pairing:
     ) -> Iterator[Call]:
         """A thread returns from a call."""
         entry = self._inside.pop(tid, None)
+        if call in _EXECS and result == 0 and (entry is None or entry.call not in _EXECS):
+            # Another thread made it, and is its process's first from now on; that one is no more.
+            maker = next((one for one, of in self._inside.items() if _executes(of, tid)), None)
+            if maker is not None:
+                if entry is not None:
+                    yield Call(entry.time_ns, entry.pid, tid, entry.call)
+                entry = self._inside.pop(maker)
         if entry is None and self._by_returns and call is not None and tid in self._known:
             yield Call(time_ns, tid, tid, call, result, None, cpu)
         elif entry is None:

@@ -19,7 +19,7 @@ from trustbed.calls.times import nanoseconds
 
 _EVENT = re.compile(
     r"\s*(?P<command>\S+(?: \S+)*?)\s+(?:(?P<pid>\d+)/)?(?P<tid>\d+)\s+(?:\[(?P<cpu>\d+)\]\s+)?"
-    r"(?P<time>\d+\.\d+):\s+(?:\d+\s+)?(?P<event>[\w-]+:[\w-]+):\s?(?P<rest>.*)"
+    r"(?P<time>\d+\.\d+):\s+(?:\d+\s+)?(?P<event>[\w-]+(?::[\w-]+)*):\s?(?P<rest>.*)"
 )
 _LOST = re.compile(r".*PERF_RECORD_LOST(?:_SAMPLES)?\b.*?lost\s+(\d+).*")
 _RAW = re.compile(r"NR (-?\d+) (?:= (-?\w+)|\(.*)")

@@ -24,6 +24,21 @@ def error_number(name: str) -> int | None:
     return found if isinstance(found, int) else None
 
 
+_LONGEST_ADDRESS = 12
+"""Hexadecimal digits of an address of a process: 47 bits."""
+_BARE_ADDRESS = re.compile("[0-9]*[A-F][0-9A-F]*|[0-9A-F]*000")
+
+
+def address(text: str) -> int | None:
+    """An address as sysdig prints it: hexadecimal without a sign of it, or decimal.
+
+    It begins a page: one of digits only that ends in 000 is hexadecimal, unless it is too long.
+    """
+    if len(text) <= _LONGEST_ADDRESS and _BARE_ADDRESS.fullmatch(text):
+        return int(text, 16)
+    return whole(text)
+
+
 def whole(text: str) -> int | None:
     """A number with a sign, decimal, hexadecimal or (``022``) octal.
 

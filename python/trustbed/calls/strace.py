@@ -20,12 +20,16 @@ from trustbed.calls.times import Days, nanoseconds
 
 _PREFIX = re.compile(r"(?:\[pid +(\d+)\] |(\d+) +)?(\d+(?::\d\d:\d\d)?(?:\.\d+)?) (.*)", re.DOTALL)
 _CALL = re.compile(r"(\w+)\((.*)\) *= (.+)", re.DOTALL)
-_UNFINISHED = re.compile(r"(\w+)\((.*?) *<(?:unfinished|detached) \.\.\.>(?:\) *= \?)?", re.DOTALL)
+_UNFINISHED = re.compile(
+    r"(\w+)\((.*?) *<(?:unfinished|detached|pid changed to \d+) \.\.\.>(?:\) *= \?)?", re.DOTALL
+)
 _UNTOLD = re.compile(r"\?+\(.*|<\.\.\. \?+ resumed>.*", re.DOTALL)
 _RESUMED = re.compile(r"<\.\.\. (\w+) resumed>(.*)\) *= (.+)", re.DOTALL)
 _GONE = re.compile(r"<\.\.\. (\w+) resumed>.*<unfinished \.\.\.>\) *= \?", re.DOTALL)
+_NUMBERED = re.compile(r"-1 (?:\w+ )?\((?:Unknown error|errno) (\d+)\)")
 _RESULT = re.compile(r"(\?|-?\w+)(?: ([A-Z]\w+))?")
 _LASTED = re.compile(r"<(\d+\.\d+)>$")
+_SUPERSEDED = re.compile(r"\+\+\+ superseded by execve in pid (\d+) \+\+\+")
 _HINT = "record it with strace -f -tt -T -o FILE"
 _OWN = re.compile(r"(?:\[pid +\d+\] )?(?:strace: |Process )")
 
@@ -86,8 +90,16 @@ def read(lines: Iterable[str], source: str, skipped: Counter[str]) -> Iterator[C
 def _line(
     text: str, time: int, tid: int, threads: _Threads, skipped: Counter[str], at: tuple[str, int]
 ) -> Iterator[Call]:
-    if text.startswith(("+++", "---")):
-        skipped["exits" if text.startswith("+++") else "signals"] += 1
+    if text.startswith("---"):
+        skipped["signals"] += 1
+        return
+    if text.startswith("+++"):
+        skipped["exits"] += 1
+        if (last := threads.inside.pop(tid, None)) is not None:
+            yield Call(last[0], threads.process(tid), tid, last[1])
+        superseded = _SUPERSEDED.fullmatch(text)
+        if superseded and (begun := threads.inside.pop(int(superseded[1]), None)) is not None:
+            threads.inside[tid] = begun
         return
     if _UNTOLD.fullmatch(text):
         skipped["calls untold"] += 1
@@ -100,6 +112,9 @@ def _line(
             skipped["returns alone"] += 1
             return
         entered, call, arguments = entry
+        if resumed is not None and resumed[1] != call:
+            skipped["returns alone"] += 1
+            resumed = None
         if resumed is None:
             yield Call(entered, threads.process(tid), tid, call)
             return
@@ -120,6 +135,8 @@ def _line(
 
 
 def _result(printed: str, at: tuple[str, int]) -> int | None:
+    if (numbered := _NUMBERED.match(printed)) is not None:
+        return -int(numbered[1])
     found = _RESULT.match(printed)
     value, error = ("", None) if found is None else (found[1], found[2])
     if value in ("-1", "?") and error is not None:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from trustbed.calls.errors import unreadable
 from trustbed.calls.numbers import common
 from trustbed.calls.pairing import Pairing
-from trustbed.calls.results import whole
+from trustbed.calls.results import address, whole
 from trustbed.calls.table import Call
 from trustbed.calls.times import Days, nanoseconds
 
@@ -40,6 +40,7 @@ _NO_CALLS = frozenset(
         "syscall",
     }
 )
+_ADDRESSES = frozenset({"brk", "mmap", "mmap2"})
 _DROPS = frozenset({"drop", "sysdigevent"})
 _HINT = "print it with sysdig -r FILE, in sysdig's own format (without -p)"
 
@@ -73,7 +74,8 @@ def read(lines: Iterable[str], source: str, skipped: Counter[str]) -> Iterator[C
             yield from pairing.enter(days.since_first(time), tid, tid, call)
         else:
             result = _RESULT.search(event["rest"])
-            value = None if result is None else whole(result[1])
+            read_as = address if call in _ADDRESSES else whole
+            value = None if result is None else read_as(result[1])
             at = days.since_first(time)
             yield from pairing.leave(at, tid, call, value, int(event["cpu"]))
     yield from pairing.rest()

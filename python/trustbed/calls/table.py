@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from trustbed.calls.errors import CallsError
-from trustbed.disk import flush
+from trustbed.disk import whole_path
 
 ARCHITECTURE = b"architecture"
 """The key of the table's metadata that names what the calls were numbered by."""
@@ -100,20 +100,16 @@ def write(
     """
     named = {} if architecture is None else {ARCHITECTURE: architecture.encode()}
     schema = CALLS.with_metadata(named or None)
-    partial = target.with_name(target.name + ".partial")
     rows = 0
-    try:
-        with pa.parquet.ParquetWriter(partial, schema, compression="zstd", version="2.6") as writer:
-            for batch in blocks(calls, schema):
-                writer.write_batch(batch)
-                rows += len(batch)
-            if complete is not None:
-                writer.add_key_value_metadata({COMPLETE.decode(): yes_or_no(complete()).decode()})
-        flush(partial)
-        partial.replace(target)
-        flush(target.absolute().parent)
-    finally:
-        partial.unlink(missing_ok=True)
+    with (
+        whole_path(target) as partial,
+        pa.parquet.ParquetWriter(partial, schema, compression="zstd", version="2.6") as writer,
+    ):
+        for batch in blocks(calls, schema):
+            writer.write_batch(batch)
+            rows += len(batch)
+        if complete is not None:
+            writer.add_key_value_metadata({COMPLETE.decode(): yes_or_no(complete()).decode()})
     return rows
 
 

@@ -87,7 +87,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             # A terminal that cannot show an arrow gets a question mark, not a traceback.
-            stream.reconfigure(errors="replace")
+            # JSON is UTF-8 in every locale (RFC 8259).
+            encoding = "utf-8" if stream is sys.stdout and _asks_for_json(words) else None
+            stream.reconfigure(encoding=encoding, errors="replace")
     with guarded():
         try:
             code = _run(words)
@@ -98,7 +100,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except KeyboardInterrupt:
             print_interrupted()
             return INTERRUPTED
+        except OSError as error:  # pages of help on a full disk
+            return _complain(*system_error(error), ERROR)
         return code
+
+
+def _asks_for_json(words: Sequence[str]) -> bool:
+    return "--json" in (words[: words.index("--")] if "--" in words else words)
 
 
 def _run(words: list[str]) -> int:
@@ -143,7 +151,7 @@ def _verb(verb: str, rest: list[str]) -> int:
     except (KeyboardInterrupt, BrokenPipeError):
         raise
     except OSError as error:
-        return _complain(*_system_error(error), ERROR)
+        return _complain(*system_error(error), ERROR)
     except MemoryError:
         return _complain("out of memory", _LESS_MEMORY, ERROR)
     # The engine's own error has a hint, too; every other is a bug and shows its traceback.
@@ -173,7 +181,7 @@ _SYSTEM_HINTS = {
 }
 
 
-def _system_error(error: OSError) -> tuple[str, str]:
+def system_error(error: OSError) -> tuple[str, str]:
     """What the operating system refused, where, and how to fix it."""
     reason = (error.strerror or str(error)).lower()
     incomplete = "the output under the requested name was not written"

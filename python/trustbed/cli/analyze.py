@@ -219,9 +219,12 @@ def give_up() -> NoReturn:
 def _check_outputs(options: argparse.Namespace) -> None:
     from trustbed.report import placing
 
-    for path in (options.report, options.junit):
-        if path is not None:
-            placing.check_file(path)
+    inputs = [*options.captures, *(options.receiver or ())]
+    files = [path for path in (options.report, options.junit) if path is not None]
+    for path in files:
+        placing.check_file(path, inputs)
+    if len({path.absolute() for path in files}) < len(files):
+        raise arguments.UsageError(f"two outputs are {files[0]}", "give each its own name")
     if options.annotate is not None:
         _check_annotate(options)
     if options.wireshark_profile is not None:

@@ -362,8 +362,16 @@ def _captures(files: Sequence[str]) -> list[str]:
     return ["CAPTURE…"] if len(files) > 2 else [shlex.quote(file) for file in files]
 
 
-def parse(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
-    """The options, or a :class:`UsageError` that names a near miss."""
+def parse(
+    parser: argparse.ArgumentParser, arguments: Sequence[str], *, hint: str | None = None
+) -> argparse.Namespace:
+    """The options, or a :class:`UsageError` that names a near miss.
+
+    Args:
+        parser: The verb's.
+        arguments: What was typed.
+        hint: What to do about a word that is neither an option nor an option's value.
+    """
     options, unknown = parser.parse_known_intermixed_args(list(arguments))
     strange = next((word for word in unknown if word.startswith("-") and word != "-"), None)
     if strange is not None:
@@ -371,6 +379,8 @@ def parse(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse
             f"no such option, {strange}",
             _nearest(strange, _names_of(parser), f"see {parser.prog} --help"),
         )
+    if unknown:
+        raise UsageError(f"{unknown[0]} is one word too many", hint or f"see {parser.prog} --help")
     return options
 
 
@@ -393,7 +403,10 @@ def check_analyze(options: argparse.Namespace) -> None:
     if options.force and options.out is None and options.wireshark_profile is None:
         raise UsageError("--force has no effect without --out DIR or --wireshark-profile DIR", hint)
     check_inputs(options.captures)
-    if options.burst and not all(Path(file).is_file() for file in options.captures):
+    if options.burst and any(
+        file == "-" or (Path(file).exists() and not Path(file).is_file())
+        for file in options.captures
+    ):
         raise UsageError(
             "--burst reads the capture a second time, which standard input and pipes do not allow",
             "save it to a file, or ask only for its burstiness: trustbed burst -",

@@ -75,8 +75,8 @@ def parser() -> arguments.Parser:
         "--rates",
         type=_listed(_rate),
         metavar="RATE,…",
-        help="links to compute losses for (default: --rate, or those that the traffic loads "
-        "to 80 %% and 50 %%)",
+        help="links to compute losses for (default: --rate, else --link-rate, else those that "
+        "the traffic loads to 80 %% and 50 %%)",
     )
     link.add_argument(
         "--buffer",
@@ -240,11 +240,16 @@ def _top(text: str) -> int:
     return int(text)
 
 
+_MOST_OCTAVES = 62
+"""No capture is longer: 2⁶² of the shortest bins."""
+
+
 def _octaves(text: str) -> tuple[int | None, int | None]:
     first, dash, last = text.partition("-")
     numbers = tuple(int(part) if part.isdecimal() else None for part in (first, last))
     known = [number for number in numbers if number is not None]
     strange = any(part and not part.isdecimal() for part in (first, last))
+    strange |= any(number > _MOST_OCTAVES for number in known)
     if not dash or not known or strange or 0 in known or known != sorted(known):
         raise argparse.ArgumentTypeError(
             f"{text!r} is not a range of octaves (write it like 3-9, 3- or -9)"
@@ -309,7 +314,7 @@ def _check_outputs(options: argparse.Namespace) -> None:
     from trustbed.report import placing
 
     if options.report is not None:
-        placing.check_file(options.report)
+        placing.check_file(options.report, options.captures)
     if options.out is not None:
         placing.check_directory(options.out, force=options.force)
 

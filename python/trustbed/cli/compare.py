@@ -82,7 +82,7 @@ def parser() -> arguments.Parser:
     again = parser.add_argument_group("what is run")
     again.add_argument(
         "--repetitions",
-        type=_count,
+        type=_repetitions,
         metavar="N",
         help="of a scenario's cells, instead of its own; with --explain, rounds (default: 5)",
     )
@@ -167,6 +167,11 @@ def _check(options: argparse.Namespace) -> None:
         raise arguments.UsageError(
             f"a scenario comes alone, {files[0]}",
             "its testbeds are the levels of a factor; or run it, and compare the run directories",
+        )
+    if options.repetitions and not files and not options.explain:
+        raise arguments.UsageError(
+            "--repetitions is of what is run, a scenario's cells or --explain",
+            "leave it out, or add --explain",
         )
     from trustbed.report import placing
 
@@ -311,6 +316,13 @@ def _exit_code(found: Comparison, fail_on: str | None) -> int:
     if any(verdicts.fails(one, "beyond") for one in metrics):
         return DISCARD
     return REVIEW if reasons or any(verdicts.fails(one, fail_on) for one in metrics) else FINE
+
+
+def _repetitions(text: str) -> int:
+    count = _count(text)
+    if not count:
+        raise argparse.ArgumentTypeError("a comparison needs a repetition at least")
+    return count
 
 
 def _count(text: str) -> int:

@@ -213,7 +213,8 @@ def fish() -> str:
     ]
     for one in commands():
         verb, _, action = one.name.partition(" ")
-        seen = f"__fish_seen_subcommand_from {verb}"
+        # Its place: "run" is a verb, and an action of "campaign".
+        seen = f'set -l words (commandline -opc); test "$words[2]" = {verb}'
         if action:
             seen += f"; and __fish_seen_subcommand_from {action}"
         elif one.actions:

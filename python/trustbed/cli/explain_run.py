@@ -15,16 +15,22 @@ if TYPE_CHECKING:
     from trustbed.run.directory import RunDirectory
     from trustbed.run.explanation import Explained
 
-_STATED = ("at", "workload", "capacity", "sender", "receiver")
+_STATED = ("at", "workload", "capacity", "sender", "receiver", "same_clock")
+_READING = ("inner", "dedup", "memory")
 
 
 def run(options: argparse.Namespace, words: Sequence[str]) -> int:
     """Explains the run directory that the first word names."""
     directory, wanted = _directory(options), options.captures[1:]
-    given = [f"--{name}" for name in _STATED if getattr(options, name)]
+    given = [f"--{name.replace('_', '-')}" for name in _STATED if getattr(options, name)]
     if given:
         raise arguments.UsageError(
             f"{given[0]} does not go with a run", "the run's scenario states what it says"
+        )
+    given = [f"--{name}" for name in _READING if getattr(options, name)]
+    if given:
+        raise arguments.UsageError(
+            f"{given[0]} does not go with a run", "its captures were read when it was judged"
         )
     if len(wanted) not in (0, 2):
         raise arguments.UsageError(

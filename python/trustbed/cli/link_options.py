@@ -95,6 +95,8 @@ def pipes(options: argparse.Namespace) -> tuple[Description, Description]:
         key: getattr(options, key) for key in KEYS if getattr(options, key) is not None
     }
     try:
+        for key in (key for pairs in options.link for key, _ in pairs if key in values):
+            raise arguments.UsageError(f"--{key} and --link {key}=… contradict", "give one of them")
         _assign(values, options.link, "--link")
         for name in _DIRECTIONS:
             own: Values = {}

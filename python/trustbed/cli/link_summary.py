@@ -109,7 +109,7 @@ def write_ledger(raw: Path, target: Path) -> int:
 
     How many there are.
     """
-    from trustbed.disk import flush
+    from trustbed.disk import whole_path
     from trustbed.run import rows
 
     words = rows.lists(raw)
@@ -118,12 +118,8 @@ def write_ledger(raw: Path, target: Path) -> int:
         for column, plural in (("pipe", "pipes"), ("fate", "fates"))
         if words.get(plural)
     }
-    draft = raw.with_name("parquet")
-    written = rows.convert(raw, draft, names=names).rows
-    flush(draft)
-    draft.replace(target)
-    flush(target.absolute().parent)
-    return written
+    with whole_path(target) as draft:
+        return rows.convert(raw, draft, names=names).rows
 
 
 def described(pipes: Sequence[Report]) -> str:

@@ -117,6 +117,8 @@ def run(words: Sequence[str]) -> int:
         surrogates=not options.no_surrogates,
     )
     if options.dry_run:
+        if options.json:
+            raise arguments.UsageError("a plan is text, not JSON", "leave --json or --dry-run out")
         plan = planned(options.scenario[0], asked)
         printable.write("\n".join(_plan(plan, asked)) + "\n")
         check_budget(plan, asked)

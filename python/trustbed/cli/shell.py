@@ -24,10 +24,19 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Any, Self
 
-from trustbed.agent.client import Agent, AgentError
+from trustbed.agent.client import Agent
 from trustbed.agent.control import ControlledProcess
-from trustbed.cli import arguments, guest_shell, link_options, link_summary, shell_background
+from trustbed.cli import (
+    ERROR,
+    arguments,
+    guest_shell,
+    link_options,
+    link_summary,
+    shell_background,
+    system_error,
+)
 from trustbed.cli.interrupt import signals_as_interrupts
+from trustbed.errors import TrustbedError
 from trustbed.run.execution.demand import Load, is_modest
 from trustbed.scenario.guests import NIC_MODELS, Guest
 from trustbed.testbed import Host, Plan, Process, Testbed, TestbedError, plan, prepare
@@ -113,8 +122,14 @@ def run(words: Sequence[str]) -> int:
     """Runs the verb."""
     try:
         return _run(words)
-    except (AgentError, TestbedError) as error:
+    except BrokenPipeError:
+        raise
+    except TrustbedError as error:
+        if error.exit_code != ERROR:
+            raise
         raise NotRun(error.message, error.hint) from error
+    except OSError as error:
+        raise NotRun(*system_error(error)) from error
 
 
 class NotRun(arguments.Complaint):

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from trustbed.cli import DISCARD, FINE, REVIEW, arguments, terminal
+from trustbed.cli import DISCARD, ERROR, FINE, REVIEW, arguments, terminal
 from trustbed.cli.analyze import describe
+from trustbed.errors import TrustbedError
 from trustbed.report import printable
 
 if TYPE_CHECKING:
     from trustbed.store.entry import Entry
     from trustbed.store.store import Store
 
-NAMES = ("ls", "show", "gc", "add", "hosts", "causes", "papers")
+ACTIONS = ("ls", "show", "gc", "add", "hosts", "causes", "papers")
 
 
 def parser() -> arguments.Parser:
@@ -94,10 +95,10 @@ def run(words: Sequence[str]) -> int:
     options = arguments.parse(parser(), words)
     given = options.words
     if not given:
-        raise arguments.UsageError("no action given", f"trustbed store {'|'.join(NAMES)} URL")
+        raise arguments.UsageError("no action given", f"trustbed store {'|'.join(ACTIONS)} URL")
     action = _ACTIONS.get(given[0])
     if action is None:
-        raise arguments.unknown_command(given[0], NAMES, parent="store")
+        raise arguments.unknown_command(given[0], ACTIONS, parent="store")
     _check(options, given)
     if options.out is not None:
         from trustbed.report import placing
@@ -219,16 +220,20 @@ def _add(options: argparse.Namespace, words: Sequence[str]) -> int:
 
     store = _open(options, create=True)
     added: dict[str, str | None] = {}
+    code = FINE
     for path in options.words[2:]:
-        added[path] = add(
-            store, Path(path), testbed=options.testbed or "unnamed", paper=options.paper
-        )
+        try:
+            key = add(store, Path(path), testbed=options.testbed or "unnamed", paper=options.paper)
+        except TrustbedError as error:  # of this one: the others go on
+            print(f"error: {error.message}\nhint: {error.hint}", file=sys.stderr)
+            code = ERROR
+            continue
+        added[path] = key
+        if not options.json and not options.quiet:
+            printable.write(f"{path}: {'there before' if key is None else f'stored, {key[:12]}'}\n")
     if options.json:
         _show(words, "added", added)
-    elif not options.quiet:
-        for path, key in added.items():
-            printable.write(f"{path}: {'there before' if key is None else f'stored, {key[:12]}'}\n")
-    return FINE
+    return code
 
 
 def _hosts(options: argparse.Namespace, words: Sequence[str]) -> int:

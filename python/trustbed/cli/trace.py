@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from trustbed.cli import ERROR, FINE, REVIEW, arguments
 from trustbed.cli.analyze import describe
+from trustbed.cli.interrupt import signals_as_interrupts
 from trustbed.report import printable
+from trustbed.report.placing import check_file
 from trustbed.report.text import table as aligned
 from trustbed.report.words import counted
 
@@ -97,7 +99,8 @@ def run(words: Sequence[str]) -> int:
     """Runs the verb."""
     at = words.index("--") if "--" in words else len(words)
     own, command = words[:at], list(words[at + 1 :])
-    options = arguments.parse(parser(), own)
+    before = "put -- before the command: trustbed trace -o calls.parquet -- CMD"
+    options = arguments.parse(parser(), own, hint=before)
     _check(options, command, has_dashes=at < len(words))
     if options.imported is not None:
         return _import(options, own)
@@ -131,6 +134,12 @@ def _check(options: argparse.Namespace, command: Sequence[str], *, has_dashes: b
         raise arguments.UsageError("--count writes no table", "leave -o out, or --count")
     if not options.count and options.out is None:
         raise arguments.UsageError("no file is named for the table", "-o calls.parquet, or --count")
+    if options.out is not None:
+        check_file(options.out, [options.imported] if options.imported else ())
+        if options.out.exists() and not options.out.is_file():
+            raise arguments.Complaint(
+                f"a table is a file, and {options.out} is none", "name a file, or --count"
+            )
 
 
 def _record(options: argparse.Namespace, command: Sequence[str]) -> Recorded:
@@ -142,7 +151,8 @@ def _record(options: argparse.Namespace, command: Sequence[str]) -> Recorded:
         processes=options.pid or (), cgroup=options.cgroup, command=options.command or None
     )
     seconds = None if options.duration is None else options.duration / 1e9
-    return record(whose, options.out, seconds=seconds)
+    with signals_as_interrupts():
+        return record(whose, options.out, seconds=seconds)
 
 
 def _import(options: argparse.Namespace, words: Sequence[str]) -> int:

@@ -15,6 +15,8 @@ from trustbed.diagnose.observer import observer_effect
 
 MODE = re.compile(r"trace\.[^.]+\.mode")
 OFF = "off"
+_TIME = "run_time_seconds"
+"""Of a program, which does a fixed work: its rate is what it does in a second."""
 _RATES = ("requests_per_second", "transactions_per_second", "throughput_bits_per_second")
 
 
@@ -32,8 +34,14 @@ def caveats(by: str, cases: Sequence[CaseValues]) -> Iterator[str]:
 def _cost(label: str, untraced: Values, traced: Values) -> Iterator[str]:
     where = f" ({label})" if label else ""
     for key, values in untraced.metrics.items():
-        if base(key) in _RATES:
+        if base(key) in (*_RATES, _TIME):
             workload = key.removesuffix(base(key)).strip(".") or "the workload"
-            found = observer_effect(workload, values, traced.metrics.get(key, ()))
+            found = observer_effect(
+                workload, _rates(key, values), _rates(key, traced.metrics.get(key, ()))
+            )
             if found is not None:
                 yield f"{found.code}: {traced.testbed}{where}: {found.message}"
+
+
+def _rates(key: str, values: Sequence[float]) -> Sequence[float]:
+    return [1 / value for value in values if value > 0] if base(key) == _TIME else values

@@ -350,6 +350,16 @@ _ENTRIES = (
         "capture at the sender, or record the CPU share of the sending host",
     ),
     Entry(
+        "time_unknown",
+        "info",
+        "transfer",
+        "the capture does not show what limited a part of the time",
+        "share",
+        "Pauses that the capture point cannot attribute, and windows whose scale is unknown, are "
+        "nobody's. The cause is the longest part of what does show.",
+        "capture at the sender, from before the connection begins",
+    ),
+    Entry(
         "estimated_spacing",
         "info",
         "transfer",

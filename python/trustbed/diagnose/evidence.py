@@ -323,6 +323,9 @@ class Evidence:
     idle_sender: float | None = _known("share idle otherwise", column="share_idle_sender")
     growing: float | None = _known("share growing without a limit", column="share_growing")
     path: float | None = _known("share with the path full", column="share_path")
+    unattributed: float | None = _known(
+        "share of which the capture does not show what limited it", column="share_unknown"
+    )
     below_path: float | None = _known(
         "share below the path's rate after losses or marks", column="share_below_path"
     )

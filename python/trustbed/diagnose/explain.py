@@ -89,7 +89,7 @@ def explain(
         ("What the capture limits", _limits(diagnosis)),
         ("Other readings", _alternatives(diagnosis)),
         ("Without the stalls", _without_stalls(evidence, diagnosis)),
-        ("What would change it", _changes(evidence, diagnosis, case, quality)),
+        ("What would change it", _changes(evidence, diagnosis, case, quality, flags)),
         ("Next step", iter((diagnosis.next_step,))),
         ("Rules, in order", _rules(case)),
     ):
@@ -171,7 +171,9 @@ def _missing(
     open_fields = [
         field
         for field in unknown
-        if (evidence.loss_events or field not in OF_LOSSES) and matters(field)
+        if (evidence.loss_events or field not in OF_LOSSES)
+        and field != "unattributed"  # it is a part of what is known, or there is no budget
+        and matters(field)
     ]
     if open_fields:
         yield "unknown, and could change the cause or its score: " + ", ".join(open_fields)
@@ -307,17 +309,24 @@ def _without_stalls(evidence: Evidence, diagnosis: Diagnosis) -> Iterator[str]:
 
 
 def _changes(
-    evidence: Evidence, diagnosis: Diagnosis, case: Case, quality: Quality
+    evidence: Evidence,
+    diagnosis: Diagnosis,
+    case: Case,
+    quality: Quality,
+    flags: tuple[str, ...],
 ) -> Iterator[str]:
     for words, changed in _what_ifs(case):
         if changed == evidence:
             continue
-        other = diagnose(changed, quality=quality, thresholds=case.thresholds)
+        other = diagnose(changed, quality=quality, flags=flags, thresholds=case.thresholds)
         if (other.cause, other.verdict) != (diagnosis.cause, diagnosis.verdict):
             yield f"{words}: {other.cause}, confidence {other.confidence:.2f}, {other.verdict}"
     if diagnosis.limits:
         other = diagnose(
-            evidence, quality=replace(UNTOUCHED, at=quality.at), thresholds=case.thresholds
+            replace(evidence, unattributed=0.0),
+            quality=replace(UNTOUCHED, at=quality.at),
+            flags=flags,
+            thresholds=case.thresholds,
         )
         if other.verdict != diagnosis.verdict:
             yield (

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from trustbed.diagnose.causes import CAUSES, Cause, Verdict
 from trustbed.diagnose.conditions import at_least, below
 from trustbed.diagnose.evidence import Evidence
-from trustbed.diagnose.quality import UNTOUCHED, Quality
+from trustbed.diagnose.quality import Quality
 from trustbed.diagnose.shapes import late_part, queue_at_loss
 from trustbed.diagnose.thresholds import Thresholds
 from trustbed.findings import filled
@@ -29,6 +29,7 @@ LOSSES: frozenset[Cause] = frozenset(
     {"network_loss", "network_congestion", "policed", "reordering"}
 )
 WINDOW: frozenset[Cause] = frozenset({"window_limited"})
+STARTS: frozenset[Cause] = frozenset({"slow_start"})
 COMPARED: frozenset[Cause] = frozenset(
     {"window_limited", "bandwidth_limited", "route_change", "shaped"}
 )
@@ -211,7 +212,7 @@ LIMITS: tuple[Limit, ...] = (
         "window_estimated",
         "the handshake was not captured, so the window's scale is the smallest that fits",
         "throughput gaps; the window bound is a lower one, so a throughput near it proves nothing",
-        WINDOW,
+        WINDOW | STARTS,
         lambda quality, _e, _t: float(quality.window_estimated),
     ),
     Limit(
@@ -248,6 +249,14 @@ LIMITS: tuple[Limit, ...] = (
         lambda quality, _e, _t: float(quality.multipath),
     ),
     Limit(
+        "time_unknown",
+        "what limited {wait_cost:.0%} or more of the time does not show in the capture",
+        "throughput and losses; what is not shown may have been the longest part",
+        JUDGED,
+        lambda _q, evidence, _t: evidence.unattributed or 0.0,
+        "wait_cost",
+    ),
+    Limit(
         "estimated_spacing",
         "pauses were estimated from a capture that was not taken at the sender",
         "every cause; those that rest on pauses or losses not beyond a score of 0.7",
@@ -276,7 +285,7 @@ def limits_of(
                 applied.append(AppliedLimit(limit, None, None))
         elif value >= (threshold := getattr(thresholds, limit.threshold)):
             applied.append(AppliedLimit(limit, value, threshold))
-    return () if not applied or quality == UNTOUCHED else tuple(applied)
+    return tuple(applied)
 
 
 def capped(hundredths: int, limits: tuple[AppliedLimit, ...]) -> int:

@@ -50,6 +50,12 @@ def _departure_error(record: Record) -> Iterator[Finding]:
     )
     stalled = p99 / 1e9 >= LATE_SECONDS if stall_share is None else stall_share >= STALL_SHARE
     late = stalled or p50 / 1e9 >= MEDIAN_SECONDS
+    if late and not stalled:
+        decided = (p50 / 1e9, MEDIAN_SECONDS)
+    elif stall_share is None:
+        decided = (p99 / 1e9, LATE_SECONDS)
+    else:
+        decided = (stall_share, STALL_SHARE)
     times = ", ".join(
         f"{seconds_words(value / 1e9)} ({name})"
         for name, value in (("p50", p50), ("p99", p99), ("most", most))
@@ -68,8 +74,8 @@ def _departure_error(record: Record) -> Iterator[Finding]:
     yield finding(
         "run_emulator_late",
         f"the emulator's packets left late by {times}{beyond}{overdue}",
-        value=stall_share,
-        threshold=STALL_SHARE,
+        value=decided[0],
+        threshold=decided[1],
         scope="emulator",
         evidence=f"{departure_error.get('packets')} packets",
         severity=None if late else "info",
@@ -213,7 +219,8 @@ def _short(name: str, sent: Record) -> Iterator[Finding]:
     if count:
         yield finding(
             "run_generator_short",
-            f"{count:,} connections of {name} could not be opened on this machine",
+            f"{count:,} {'connection' if count == 1 else 'connections'} of {name} could not be "
+            "opened on this machine",
             value=float(count),
             threshold=0.0,
             scope=name,

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from trustbed.disk import flush, flush_tree
+from trustbed.disk import beside, flush, flush_tree, whole_path
 from trustbed.errors import TrustbedError
 
 #: A directory that holds this file is one of ours. It is written last.
@@ -27,8 +27,14 @@ class OutputError(TrustbedError):
     """Output cannot be written to the requested path."""
 
 
-def check_file(path: Path) -> None:
-    """Finds out before a long analysis whether ``path`` can be written."""
+def check_file(path: Path, inputs: Sequence[str | Path] = ()) -> None:
+    """Finds out before a long analysis whether ``path`` can be written.
+
+    It is none of the inputs, which would be lost.
+    """
+    for one in inputs:
+        if path.is_file() and Path(one).exists() and path.samefile(one):
+            raise OutputError(f"is the input, {path}", "give the output another name")
     if path.is_dir():
         raise OutputError(
             f"is a directory, not a file, {path}",
@@ -54,45 +60,28 @@ def _check_parent(path: Path) -> None:
     parent = path.absolute().parent
     if not parent.is_dir():
         raise OutputError(f"directory does not exist, {parent}", f"mkdir -p {parent}")
-    if not os.access(parent, os.W_OK | os.X_OK) and not path.exists():
+    if path.exists() and not path.is_file() and not path.is_dir():
+        return  # /dev/stdout, a named pipe: nothing is put beside it
+    parent = path.resolve().parent
+    if not os.access(parent, os.W_OK | os.X_OK):
         raise OutputError(f"cannot write here, {parent}", "name a directory that you may write to")
-
-
-def _beside(path: Path, purpose: str) -> Path:
-    return path.absolute().with_name(f".{path.name}.{purpose}-{os.getpid()}")
 
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[TextIO]:
     """A text file that appears under ``path`` only when the block ends without an error."""
-    with whole_path(path) as partial, partial.open("w", encoding="utf-8") as stream:
+    with (
+        whole_path(path) as partial,
+        partial.open("w", encoding="utf-8", errors="replace") as stream,
+    ):
         yield stream
-
-
-@contextmanager
-def whole_path(path: Path) -> Iterator[Path]:
-    """The name of a file that becomes ``path`` when the block ends without an error."""
-    if (
-        path.exists() and not path.is_file()
-    ):  # /dev/stdout, a named pipe: there is nothing to rename
-        yield path
-        return
-    target = path.resolve() if path.is_symlink() else path
-    partial = _beside(target, "partial")
-    try:
-        yield partial
-        flush(partial)
-        partial.replace(target)
-        flush(target.absolute().parent)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 @contextmanager
 def whole_directory(path: Path) -> Iterator[Path]:
     """An empty directory that becomes ``path`` when the block ends well, and vanishes otherwise."""
     target = path.resolve()
-    partial = _beside(target, "partial")
+    partial = beside(target, "partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
     try:
@@ -111,14 +100,15 @@ def _move(partial: Path, target: Path) -> None:
         return
     earlier = _earlier_files(target)
     if all(entry.name in earlier for entry in target.iterdir()):
-        old = _beside(target, "old")
-        target.rename(old)
+        old = beside(target, "old")
         try:
+            target.rename(old)
             partial.rename(target)
-        except OSError:
-            old.rename(target)
-            raise
-        shutil.rmtree(old)
+        finally:  # after an interruption, too
+            if target.exists():
+                shutil.rmtree(old, ignore_errors=True)
+            else:
+                old.rename(target)
         return
     (target / MANIFEST).unlink(missing_ok=True)
     new = {entry.name for entry in partial.iterdir()}

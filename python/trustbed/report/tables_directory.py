@@ -49,7 +49,9 @@ def write(
             write_table(directory, name, reader, csv=csv)
             files += [f"{name}.parquet", *([f"{name}.csv"] if csv else [])]
         text = json.dumps({**manifest, "files": sorted(files)}, indent=2, ensure_ascii=False)
-        (directory / placing.MANIFEST).write_text(text + "\n", encoding="utf-8")
+        # A name that is no UTF-8 has a question mark for what is none.
+        manifest_file = directory / placing.MANIFEST
+        manifest_file.write_text(text + "\n", encoding="utf-8", errors="replace")
 
 
 def write_table(

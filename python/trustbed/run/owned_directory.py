@@ -155,7 +155,7 @@ class OwnedDirectory(ABC):
 def write_whole(path: Path, text: str) -> None:
     """Writes a text file completely or not at all, even if the machine crashes."""
     partial = path.with_name(path.name + _PARTIAL)
-    with partial.open("w", encoding="utf-8") as stream:
+    with partial.open("w", encoding="utf-8", errors="replace") as stream:
         stream.write(text)
         stream.flush()
         os.fsync(stream.fileno())

@@ -6,6 +6,7 @@ table of calls.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import shutil
@@ -15,11 +16,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NoReturn
 
 from trustbed.agent.client import END_SECONDS, Agent
 from trustbed.agent.messages import Event
 from trustbed.calls.errors import CallsError
-from trustbed.disk import flush
+from trustbed.disk import whole_path
 from trustbed.run import calls
 
 _POLL_SECONDS = 0.05
@@ -83,11 +85,8 @@ class _Tracer:
     def finish(self, agent: Agent) -> Event:
         report = agent.stop(END_SECONDS)
         if self.rows is not None and self.target is not None:
-            partial = self.rows.with_suffix(".parquet")
-            calls.convert(self.rows, partial, complete=bool(report["complete"]))
-            flush(partial)
-            partial.replace(self.target)
-            flush(self.target.absolute().parent)
+            with whole_path(self.target) as partial:
+                calls.convert(self.rows, partial, complete=bool(report["complete"]))
         return report
 
     def close(self) -> None:
@@ -96,7 +95,7 @@ class _Tracer:
 
 
 def record(whose: Whose, target: Path | None, *, seconds: float | None = None) -> Recorded:
-    """Records calls until the time is over, or Ctrl-C.
+    """Records calls until the time is over, or Ctrl-C, which ends it early.
 
     Args:
         whose: Whose calls.
@@ -110,12 +109,9 @@ def record(whose: Whose, target: Path | None, *, seconds: float | None = None) -
     try:
         with tracer.start(whose) as agent:
             until = None if seconds is None else time.monotonic() + seconds
-            try:
+            with contextlib.suppress(KeyboardInterrupt):
                 while until is None or time.monotonic() < until:
                     agent.poll(_POLL_SECONDS)
-            except KeyboardInterrupt:
-                if until is not None:
-                    raise
             return Recorded(report=tracer.finish(agent))
     finally:
         tracer.close()
@@ -124,7 +120,8 @@ def record(whose: Whose, target: Path | None, *, seconds: float | None = None) -
 def record_command(command: Sequence[str], target: Path | None) -> Recorded:
     """Runs a command and records its calls and those of all it starts, from its ``execve`` on.
 
-    Ctrl-C reaches the command, which decides what it means; its trace goes on to its end.
+    Ctrl-C, SIGTERM and SIGHUP reach the command, which decides what they mean; its trace goes on to
+    its end.
 
     Args:
         command: The command with its arguments.
@@ -151,6 +148,23 @@ def record_command(command: Sequence[str], target: Path | None) -> Recorded:
         tracer.close()
 
 
+def _become(program: str, command: Sequence[str], waits: int, gate: int) -> NoReturn:
+    """The held process: becomes the command once it is released, and is never anything else."""
+    code = 127
+    try:
+        os.close(gate)
+        # A command begins with what Python ignores as everybody else has it.
+        for one in (signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(one, signal.SIG_DFL)
+        if os.read(waits, 1):
+            os.execv(program, list(command))
+    except OSError as error:
+        code = 126
+        os.write(2, f"trustbed: cannot run {program}: {os.strerror(error.errno or 0)}\n".encode())
+    finally:
+        os._exit(code)
+
+
 _HELD_SECONDS = 0.001
 """Between two looks whether a process waits."""
 
@@ -169,10 +183,7 @@ class _Held:
         waits, gate = os.pipe()
         pid = os.fork()
         if pid == 0:  # pragma: no cover - another process
-            os.close(gate)
-            if os.read(waits, 1):
-                os.execv(program, list(command))
-            os._exit(127)
+            _become(program, command, waits, gate)
         os.close(waits)
         # What it calls before it waits is not the command's, and must be over when tracing begins.
         stat = Path(f"/proc/{pid}/stat")
@@ -187,7 +198,14 @@ class _Held:
         self.gate = None
 
     def wait(self) -> int:
+        """Its exit code; SIGTERM and SIGHUP are its own, and Ctrl-C reaches it as it is."""
+
+        def pass_on(number: int, _: object) -> None:
+            os.kill(self.pid, number)
+
         descriptor = os.pidfd_open(self.pid)
+        passed = (signal.SIGTERM, signal.SIGHUP)
+        before = {one: signal.signal(one, pass_on) for one in passed}
         try:
             while True:
                 try:
@@ -196,6 +214,8 @@ class _Held:
                 except KeyboardInterrupt:
                     continue
         finally:
+            for one, handler in before.items():
+                signal.signal(one, handler)
             os.close(descriptor)
         _, status = os.waitpid(self.pid, 0)
         code = os.waitstatus_to_exitcode(status)

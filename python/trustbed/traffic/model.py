@@ -13,7 +13,6 @@ import functools
 import hashlib
 import io
 import math
-import os
 import zipfile
 from collections import Counter
 from collections.abc import Mapping
@@ -23,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from trustbed.disk import flush
+from trustbed.disk import whole_path
 from trustbed.errors import TrustbedError
 from trustbed.traffic import archive
 from trustbed.traffic import profile as link_profile
@@ -176,20 +175,16 @@ class Model:
         summed = {**parts, **({_PROFILES: profiles} if profiles else {})}
         sums = {name: hashlib.sha256(part).hexdigest() for name, part in summed.items()}
         header = _summed(msgspec.structs.replace(self.header, sha256=sums))
-        partial = path.absolute().with_name(f".{path.name}.partial-{os.getpid()}")
-        try:
-            with zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED) as members:
-                text = msgspec.json.format(msgspec.json.encode(header), indent=1)
-                members.writestr(zipfile.ZipInfo(_HEADER, _EPOCH), text)
-                for name, part in parts.items():
-                    members.writestr(zipfile.ZipInfo(f"{name}.parquet", _EPOCH), part)
-                if profiles:
-                    members.writestr(zipfile.ZipInfo(f"{_PROFILES}.json", _EPOCH), profiles)
-            flush(partial)
-            partial.replace(path)
-            flush(partial.parent)
-        finally:
-            partial.unlink(missing_ok=True)
+        with (
+            whole_path(path) as partial,
+            zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED) as members,
+        ):
+            text = msgspec.json.format(msgspec.json.encode(header), indent=1)
+            members.writestr(zipfile.ZipInfo(_HEADER, _EPOCH), text)
+            for name, part in parts.items():
+                members.writestr(zipfile.ZipInfo(f"{name}.parquet", _EPOCH), part)
+            if profiles:
+                members.writestr(zipfile.ZipInfo(f"{_PROFILES}.json", _EPOCH), profiles)
         return path
 
 

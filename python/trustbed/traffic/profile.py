@@ -16,6 +16,7 @@ from typing import Literal
 import msgspec
 
 from trustbed import _core
+from trustbed.disk import whole_path
 from trustbed.errors import TrustbedError
 
 
@@ -170,15 +171,8 @@ def decoded(text: bytes) -> tuple[Profile, ...]:
 
 def write(path: Path, profile: Profile) -> None:
     """Writes a profile into a file of its own, at once or not at all."""
-    partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
-    try:
-        with partial.open("wb") as stream:
-            stream.write(encoded([profile]))
-            stream.flush()
-            os.fsync(stream.fileno())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with whole_path(path) as partial:
+        partial.write_bytes(encoded([profile]))
 
 
 def read(path: Path) -> Profile:

@@ -160,7 +160,7 @@ impl Maps {
 }
 
 /// Processors that could ever be there: `0-1`.
-fn possible_processors() -> io::Result<u32> {
+pub(super) fn possible_processors() -> io::Result<u32> {
     let text = fs::read_to_string("/sys/devices/system/cpu/possible")?;
     text.trim()
         .rsplit([',', '-'])
@@ -170,8 +170,32 @@ fn possible_processors() -> io::Result<u32> {
         .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
 }
 
+/// Rows of each ring, of as many processors as there could be: machines to which processors can be
+/// added have many that never are.
+pub(super) fn usual_ring_rows(processors: u32) -> u32 {
+    const MOST: u32 = 1 << 18;
+    const LEAST: u32 = 1 << 12;
+    const ALL_RINGS: u32 = 256 << 20;
+    let each = ALL_RINGS / ROW_BYTES / processors.max(1);
+    (1 << each.max(LEAST).ilog2()).min(MOST)
+}
+
 /// Numbers of threads are below this.
 fn most_threads() -> io::Result<u32> {
     let text = fs::read_to_string("/proc/sys/kernel/pid_max")?;
     text.trim().parse().map_err(|_| io::Error::from(io::ErrorKind::InvalidData))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ROW_BYTES, usual_ring_rows};
+
+    #[test]
+    fn rings_of_processors_that_could_be_there_are_bounded_together() {
+        assert_eq!(usual_ring_rows(2), 1 << 18);
+        assert_eq!(usual_ring_rows(16), 1 << 18);
+        assert_eq!(usual_ring_rows(128), 1 << 15);
+        assert_eq!(usual_ring_rows(8192), 1 << 12);
+        assert!(u64::from(usual_ring_rows(128)) * 128 * u64::from(ROW_BYTES) <= 256 << 20);
+    }
 }

@@ -56,15 +56,11 @@ struct Configuration {
     /// Whose calls. Of every process by default.
     #[serde(default)]
     select: Selection,
-    /// Rows that wait for being written, of each processor: a power of two, of 40 bytes each.
-    #[serde(default = "ring_rows")]
-    ring_rows: u32,
+    /// Rows that wait for being written, of each processor: a power of two, of 40 bytes each. By
+    /// default 262,144, or fewer where there could be many processors.
+    ring_rows: Option<u32>,
     /// Stops after this time from `ready`. No limit by default.
     duration_ns: Option<u64>,
-}
-
-const fn ring_rows() -> u32 {
-    1 << 18
 }
 
 #[derive(Debug, Serialize)]
@@ -121,14 +117,19 @@ pub(crate) fn run(session: &mut Session) -> Result<(), Failure> {
     let mut configuration: Configuration = session.configuration()?;
     attached::check_namespace()?;
     configuration.select.check()?;
-    let ring_rows = configuration.ring_rows;
+    let ring_rows = match configuration.ring_rows {
+        Some(rows) => rows,
+        None => maps::usual_ring_rows(
+            maps::possible_processors().map_err(|error| attached::refused(&error))?,
+        ),
+    };
     if !ring_rows.is_power_of_two() || ring_rows > LARGEST_RING {
         return Err(Failure::configuration(
             format!("ring_rows: {ring_rows} is no power of two up to {LARGEST_RING}"),
             "leave it out, or give for example 262144",
         ));
     }
-    let mut reader = open(&configuration)?;
+    let mut reader = open(&configuration, ring_rows)?;
     reader.begin()?;
     let start_ns = clock::realtime().0;
     let calls = Arc::clone(&reader.calls);
@@ -148,14 +149,14 @@ pub(crate) fn run(session: &mut Session) -> Result<(), Failure> {
     session.report(&report(start_ns, configuration.select, finished))
 }
 
-fn open(configuration: &Configuration) -> Result<Reader, Failure> {
+fn open(configuration: &Configuration, ring_rows: u32) -> Result<Reader, Failure> {
     let selection = &configuration.select;
     // Kernels before 5.11 count maps as locked memory.
     let _ = rustix::process::setrlimit(
         rustix::process::Resource::Memlock,
         rustix::process::Rlimit { current: None, maximum: None },
     );
-    let maps = Maps::create(configuration.ring_rows).map_err(|error| attached::refused(&error))?;
+    let maps = Maps::create(ring_rows).map_err(|error| attached::refused(&error))?;
     let maps = Arc::new(maps);
     let setting = Setting {
         maps: &maps,

@@ -3,7 +3,7 @@
 //! `enter` notes in the thread's slot when it entered which call; `leave` puts that, the result and
 //! the time into the ring of its processor, or counts it as lost when there is no room. Nobody is
 //! woken: the reader looks by itself. `fork` passes the flags of a thread on to what it starts, so
-//! that a process tree stays whole; `exec` sets or clears them by command name.
+//! that a process tree stays whole; `exec` sets, or clears, them by command name.
 //!
 //! A return without an entry (the call was entered before the tracing began, or it is the new
 //! thread's return from `clone`) is counted apart.
@@ -18,6 +18,7 @@ use super::maps::{
     ROW_RESULT, ROW_RETURNED, ROW_THREAD, SLOT_CALL, SLOT_ENTERED, SLOT_FLAGS, SWITCHES, TAIL,
     TRACED,
 };
+use super::selection::ByName;
 
 /// Places on the stack.
 const KEY: i16 = -4;
@@ -55,11 +56,21 @@ impl Setting<'_> {
 
     /// Process and thread into R7, the thread's slot into R8. Jumps to `out` if it is not recorded.
     fn thread(&self, program: &mut Assembler, out: Label) {
+        self.slot(program, out);
+        self.skip_others(program, out);
+    }
+
+    /// Process and thread into R7, the thread's slot into R8.
+    fn slot(&self, program: &mut Assembler, out: Label) {
         program.call(Helper::ProcessAndThread);
         program.register(Operation::Move, R7, R0);
         program.store(Width::Word, FRAME, KEY, R7);
         Self::look_up(program, self.maps.slots.number(), out);
         program.register(Operation::Move, R8, R0);
+    }
+
+    /// Jumps to `out` if the thread whose slot R8 is is not recorded.
+    fn skip_others(&self, program: &mut Assembler, out: Label) {
         if self.filtered {
             program.load(Width::Word, R1, R8, SLOT_FLAGS);
             program.immediate(Operation::And, R1, TRACED.cast_signed());
@@ -148,12 +159,12 @@ impl Setting<'_> {
         Self::increment(program, R0, 0);
     }
 
-    /// For `sys_exit`.
+    /// For `sys_exit`. A call that was entered is recorded: the thread may run another command since.
     pub(super) fn leave(&self) -> Vec<Instruction> {
         let mut program = Assembler::default();
         let (out, alone, other) = (program.label(), program.label(), program.label());
         program.register(Operation::Move, R6, R1);
-        self.thread(&mut program, out);
+        self.slot(&mut program, out);
         program.load(Width::Double, R9, R8, SLOT_ENTERED);
         program.jump_if(R9, Condition::Equal, 0, alone);
         program.store_immediate(Width::Double, R8, SLOT_ENTERED, 0);
@@ -167,6 +178,7 @@ impl Setting<'_> {
         self.emit(&mut program, out);
         program.jump(out);
         program.place(alone);
+        self.skip_others(&mut program, out);
         self.jump_if_other(&mut program, other);
         program.jump(out);
         program.place(other);
@@ -239,18 +251,18 @@ impl Setting<'_> {
 
     /// For `sched_process_exec`. A thread that is not its process's first becomes it, and its call
     /// with it. With a command, whose name the process has now, the flag follows the name.
-    pub(super) fn exec(&self, old: i16, command: Option<(&str, bool)>) -> Vec<Instruction> {
+    pub(super) fn exec(&self, old: i16, command: Option<ByName<'_>>) -> Vec<Instruction> {
         let mut program = Assembler::default();
         let (out, same) = (program.label(), program.label());
         program.load(Width::Word, R6, R1, old);
         self.adopt(&mut program, same, out);
         program.place(same);
-        if let Some((name, only_candidates)) = command {
+        if let Some(command) = command {
             program.call(Helper::ProcessAndThread);
             program.store(Width::Word, FRAME, KEY, R0);
             Self::look_up(&mut program, self.maps.slots.number(), out);
             program.register(Operation::Move, R6, R0);
-            Self::flag_by_name(&mut program, name, only_candidates, out);
+            Self::flag_by_name(&mut program, command, out);
         }
         program.place(out);
         program.exit();
@@ -279,13 +291,18 @@ impl Setting<'_> {
     }
 
     /// Sets or clears the flag in the slot of R6 by the name that the process has now.
-    fn flag_by_name(program: &mut Assembler, name: &str, only_candidates: bool, out: Label) {
+    fn flag_by_name(program: &mut Assembler, command: ByName<'_>, out: Label) {
         let different = program.label();
         program.load(Width::Word, R9, R6, SLOT_FLAGS);
-        if only_candidates {
-            program.register(Operation::Move, R1, R9);
-            program.immediate(Operation::And, R1, CANDIDATE.cast_signed());
-            program.jump_if(R1, Condition::Equal, 0, out);
+        for (flag, condition, asked) in [
+            (CANDIDATE, Condition::Equal, command.only_candidates),
+            (TRACED, Condition::Different, command.stays),
+        ] {
+            if asked {
+                program.register(Operation::Move, R1, R9);
+                program.immediate(Operation::And, R1, flag.cast_signed());
+                program.jump_if(R1, condition, 0, out);
+            }
         }
         program.register(Operation::Move, R1, FRAME);
         program.immediate(Operation::Add, R1, NAME.into());
@@ -294,7 +311,7 @@ impl Setting<'_> {
         // Up to the zero that ends the name: some kernels leave the rest of an earlier one behind
         // it.
         let (mut expected, mut mask) = ([0_u8; 16], [0_u8; 16]);
-        for (at, byte) in name.bytes().take(15).chain([0]).enumerate() {
+        for (at, byte) in command.name.bytes().take(15).chain([0]).enumerate() {
             (expected[at], mask[at]) = (byte, u8::MAX);
         }
         for (half, at) in [NAME, NAME + 8].into_iter().enumerate() {

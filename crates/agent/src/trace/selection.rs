@@ -35,7 +35,20 @@ pub(super) enum Selection {
         name: String,
         /// Only descendants of this process.
         below: Option<u32>,
+        /// Whether what the command starts is recorded, too, and what it becomes.
+        #[serde(default)]
+        descendants: bool,
     },
+}
+
+/// The command that sets flags when a process begins to run it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ByName<'a> {
+    pub(super) name: &'a str,
+    /// Only of descendants of a process.
+    pub(super) only_candidates: bool,
+    /// Whether a flag stays when another command is run.
+    pub(super) stays: bool,
 }
 
 impl Selection {
@@ -52,7 +65,7 @@ impl Selection {
                 });
             }
             Self::Processes(processes) => (processes.clone(), processes.is_empty()),
-            Self::Command { name, below } => {
+            Self::Command { name, below, .. } => {
                 name.truncate(name.floor_char_boundary(LONGEST_NAME));
                 (below.iter().copied().collect(), name.is_empty())
             }
@@ -77,10 +90,12 @@ impl Selection {
         *self != Self::All
     }
 
-    /// The command that sets flags, and whether only descendants of a process count.
-    pub(super) fn command(&self) -> Option<(&str, bool)> {
+    /// The command that sets flags.
+    pub(super) fn command(&self) -> Option<ByName<'_>> {
         match self {
-            Self::Command { name, below, .. } => Some((name, below.is_some())),
+            Self::Command { name, below, descendants } => {
+                Some(ByName { name, only_candidates: below.is_some(), stays: *descendants })
+            }
             _ => None,
         }
     }
@@ -91,7 +106,7 @@ impl Selection {
             Self::All => {}
             Self::Processes(roots) => flag_trees(maps, roots, TRACED),
             Self::Cgroup(_) => self.refresh(maps),
-            Self::Command { name, below } => {
+            Self::Command { name, below, .. } => {
                 flag_trees(maps, below.as_slice(), CANDIDATE);
                 for process in processes() {
                     let runs = command(process).is_some_and(|found| found == *name);
@@ -210,9 +225,15 @@ mod tests {
         assert!(Selection::Processes(vec![u32::MAX]).check().is_err());
         assert!(Selection::Processes(Vec::new()).check().is_err());
         assert!(Selection::Cgroup("/nowhere".into()).check().is_err());
-        let mut long =
-            Selection::Command { name: "a-command-of-a-long-name".to_owned(), below: None };
+        let mut long = Selection::Command {
+            name: "a-command-of-a-long-name".to_owned(),
+            below: None,
+            descendants: false,
+        };
         long.check().unwrap();
-        assert_eq!(long.command(), Some(("a-command-of-a-", false)));
+        assert_eq!(
+            long.command(),
+            Some(ByName { name: "a-command-of-a-", only_candidates: false, stays: false })
+        );
     }
 }

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from trustbed.cli import FINE, arguments
 from trustbed.report import printable
+from trustbed.report.placing import whole_file
 
 INVENTORY = """\
 # How to reach the hosts. Every key: docs/inventory.md. Check both with
@@ -81,7 +82,8 @@ def run(words: Sequence[str]) -> int:
         )
     directory.mkdir(parents=True, exist_ok=True)
     for name, text in FILES.items():
-        (directory / name).write_text(text, encoding="utf-8")
+        with whole_file(directory / name) as stream:
+            stream.write(text)
     campaign = directory / "campaign.toml"
     printable.write(
         f"wrote {directory / 'hosts.toml'} and {campaign}\n"

@@ -86,7 +86,7 @@ def run(words: Sequence[str]) -> int:
     from trustbed.traffic.extraction import beside_usual
     from trustbed.traffic.model import ClassRule
 
-    check_file(options.out)
+    check_file(options.out, options.captures)
     shown = progress.shown(options.captures[0], quiet=options.quiet)
     with interrupt.abandoned_by_interrupt(give_up), shown as bar:
         model = extract(

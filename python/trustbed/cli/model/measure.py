@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from trustbed.cli import FINE, arguments, terminal
+from trustbed.cli import DISCARD, FINE, arguments, terminal
 from trustbed.cli.analyze import describe
 from trustbed.cli.interrupt import signals_as_interrupts
 from trustbed.report import printable
@@ -29,7 +29,7 @@ def parser() -> arguments.Parser:
         "has the same of either direction; --keep puts it into the model's file, where\n"
         "trustbed model show finds it.",
         "example:\n  trustbed model measure web --rate 20Mbit/s --duration 2min -o web\n\n"
-        "exit codes: 0 fine, 1 error, 2 wrong usage",
+        "exit codes: 0 fine, 1 error, 2 wrong usage, 4 the run is to be discarded",
     )
     parser.add_argument("models", nargs="*", metavar="MODEL", help="a model")
     what = parser.add_argument_group("what is generated")
@@ -106,6 +106,7 @@ def run(words: Sequence[str]) -> int:
     (made,) = open_run(directory.path).repetitions
     usable = made["use"] != "discard"
     if not usable:
+        (out / _PROFILE).unlink(missing_ok=True)  # of an earlier run, about other traffic
         print(
             f"warning: this run is to be discarded, and no profile is kept: {made['why']}",
             file=sys.stderr,
@@ -127,7 +128,7 @@ def run(words: Sequence[str]) -> int:
         columns, paint = terminal.width(text.WIDEST), terminal.paint(no_color=options.no_color)
         printable.write(text.render(name, found.model, columns=columns, paint=paint))
         print(f"wrote {out / _REPORT}", file=sys.stderr)
-    return FINE
+    return FINE if usable else DISCARD
 
 
 def _check_keeping(name: str) -> None:

@@ -59,6 +59,7 @@ def _select(
         "command": {
             "name": PurePath(command[0]).name,
             "below": None if is_elsewhere else first,
+            "descendants": True,
         }
     }
 
