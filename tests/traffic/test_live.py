@@ -104,7 +104,10 @@ def test_a_background_is_measured_by_itself(tmp_path: Path) -> None:
         timeout=60 * PATIENCE,
         check=False,
     )
-    assert ended.returncode == 0, ended.stderr
+    # A run that this machine spoils is to be discarded, and leaves a page all the same.
+    discarded = "this run is to be discarded" in ended.stderr
+    assert ended.returncode == (4 if discarded else 0), ended.stderr
+    assert (tmp_path / "out" / "profile.json").is_file() != discarded
     assert "HURST" in ended.stdout or "ENERGY" in ended.stdout
     assert "(Haar" in ended.stdout
     assert "Energy" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
@@ -116,13 +119,14 @@ def test_a_model_that_was_measured_says_what_it_looks_like(small: Model, tmp_pat
     # What the machine spoils is discarded, leaves the model as it was, and is measured again.
     for _ in range(3):
         done = measured(tmp_path)
-        assert done.returncode == 0, done.stderr
-        if "is to be discarded" not in done.stderr:
+        discarded = "is to be discarded" in done.stderr
+        assert done.returncode == (4 if discarded else 0), done.stderr
+        if not discarded:
             break
         assert load(tmp_path / "small.model").profiles == ()
         shutil.rmtree(tmp_path / "measured", ignore_errors=True)
     else:
-        pytest.skip(done.stderr)
+        pytest.xfail(f"this machine has too much else to do: {done.stderr}")
     (found,) = load(tmp_path / "small.model").profiles
     assert found == read(tmp_path / "measured" / "profile.json")
     assert found.command == "trustbed model measure small.model --duration 4s"

@@ -177,7 +177,8 @@ def _ls(options: argparse.Namespace, words: Sequence[str]) -> int:
         _show(words, "entries", entries)
     elif not options.quiet:
         paint = terminal.paint(no_color=options.no_color)
-        printable.write(text.entries(entries, paint))
+        columns = terminal.width(text.WIDEST)
+        printable.write(text.entries(entries, paint, columns=columns))
     return FINE
 
 

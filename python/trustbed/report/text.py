@@ -80,7 +80,8 @@ def table(
     The last ones are left out where they do not fit into ``width``.
     """
     sizes = [max(len(row[index]) for row in (head, *rows)) for index in range(len(head))]
-    while width is not None and len(sizes) > 2 and sum(sizes) + 2 * (len(sizes) - 1) > width:
+    room = None if width is None else width - len(margin)
+    while room is not None and len(sizes) > 2 and sum(sizes) + 2 * (len(sizes) - 1) > room:
         sizes.pop()
 
     def line(cells: Sequence[str]) -> str:

@@ -321,7 +321,7 @@ def _part(row: HostShare | None) -> Cell:
 def vitals(model: CampaignModel) -> list[tuple[str, str, str]]:
     """The numbers at the head of the page: what, how much, and what it means."""
     pairs, campaign = model.pairs, model.campaign
-    judged = sum(pair.judged for pair in pairs)
+    judged = sum(sum(pair.uses.values()) for pair in pairs)
     bad = sum(pair.statement.discarded for pair in pairs)
     lost = sum(
         count or 0

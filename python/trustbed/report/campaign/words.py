@@ -128,11 +128,20 @@ def headline(model: CampaignModel) -> str:
             else "."
         )
     where = f"{words.counted(rounds, 'round')} between {words.counted(len(pairs), 'pair')} of hosts"
-    return (
-        f"Of {where}, {words.count(bad)} measured a host instead."
-        if bad
-        else f"All {where} may be used."
-    )
+    if bad:
+        return f"Of {where}, {words.count(bad)} measured a host instead."
+    usable = sum(pair.uses["trust"] for pair in pairs)
+    if usable == rounds:
+        return f"All {where} may be used."
+    doubted, unknown = sum(pair.uses["review"] for pair in pairs), rounds - usable
+    unknown -= doubted
+    parts = [
+        (usable, "may be used"),
+        (doubted, "to be looked at"),
+        (unknown, "without a capture to judge"),
+    ]
+    said = ", ".join(f"{words.count(count)} {what}" for count, what in parts if count)
+    return f"{where}: {said}."
 
 
 def _first(text: str) -> str:
@@ -165,8 +174,9 @@ def discarded(pair: PairResults) -> str:
     if not statement.discarded:
         return ""
     why = ", ".join(f"{cause_in_words(one.cause)} ({one.rounds})" for one in statement.why)
-    share = words.percent(statement.discarded / pair.judged)
-    of = f"{words.count(statement.discarded)} of {words.counted(pair.judged, 'round')} ({share})"
+    known = max(statement.discarded, sum(pair.uses.values()))  # others show no host
+    share = words.percent(statement.discarded / known)
+    of = f"{words.count(statement.discarded)} of {words.counted(known, 'round')} ({share})"
     text = f"{of} measured a host instead, and must not be used"
     return f"{text}: {why}" if why else text
 

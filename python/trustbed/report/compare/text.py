@@ -88,7 +88,7 @@ def _metrics(
         head = ["METRIC", cut(case.reference, 9), cut(candidate.testbed, 9), *HEAD]
         yield from table(head, [_row(one) for one in shown], paint, width=width)
     for one in candidate.metrics:
-        if one.similar is None:
+        if one.similar is None or one.verdict == "not_compared":
             yield from wrapped(f"{words.titled(one)}: not compared: {one.note}", width)
 
 

@@ -66,7 +66,11 @@ def _ends(point: Slowdown) -> Json:
     return {"low": low, "high": high}
 
 
-def slowdown(cells: Sequence[tuple[str, Sequence[Slowdown]]]) -> Spec:
+def slowdown(
+    cells: Sequence[tuple[str, Sequence[Slowdown]]],
+    *,
+    title: str = "response time over the baseline's median",
+) -> Spec:
     """Slowdown per cell at its quantiles, with intervals.
 
     A row per cell, 1 where there is no slowdown.
@@ -89,9 +93,7 @@ def slowdown(cells: Sequence[tuple[str, Sequence[Slowdown]]]) -> Spec:
     vertical = {**_CELLS, "scale": {"domain": labels}}
     beside = {"field": "word", "type": "nominal", "sort": None, "scale": {"domain": seen}}
     horizontal = {
-        **quantity_axis(
-            "ratio", title="response time over the baseline's median", label=_TIMES_LABEL
-        ),
+        **quantity_axis("ratio", title=title, label=_TIMES_LABEL),
         "scale": {"zero": False, "nice": True, "padding": 8},
     }
     colour = coloured_by_word({word: _ROLES[word] for word in seen})

@@ -32,6 +32,8 @@ READING = {
     "that move right together mean that "
     "everything got slower, marks that move apart that some requests got much slower than "
     "others. Bars are 95 % confidence intervals.",
+    "mean": "1 × is as without background traffic; further right is worse. Bars are 95 % "
+    "confidence intervals.",
     "distribution": "Follow a share to the right until it meets a line: so long did that share "
     "of the requests take at most. A line that "
     "is shifted to the right means that all requests got slower, one that leans that they "
@@ -82,7 +84,15 @@ def _slowdown(
     pairs: Sequence[Found], group: Sequence[CellResults], payload: Payload
 ) -> Figure | None:
     cells = [(short(cell, group), one.slowdown) for cell, one in pairs if not cell.is_baseline]
-    spec = charts.slowdown(cells)
+    kind = pairs[0][1]
+    measure = run_words.measure(kind)
+    of_times = measure == "response time"
+    what = "increase" if measure == "jitter" else "slowdown"
+    spec = (
+        charts.slowdown(cells)
+        if of_times
+        else charts.slowdown(cells, title=f"{what} of the mean {measure}")
+    )
     if not _drawn(spec):
         return None
     slowdowns = [
@@ -91,13 +101,14 @@ def _slowdown(
         if (point := run_words.central(one)) and point.ratio and not cell.is_baseline
     ]
     ratio, worst = max(slowdowns, key=lambda one: one[0])
-    caption = f"Most at the median: {times(ratio)} ({short(worst, group)})."
+    by = " at the median" if of_times else ""
+    caption = f"Most{by}: {times(ratio)} ({short(worst, group)})."
     return Figure(
         chart=payload.add(spec),
-        title="Slowdown against no background",
+        title=f"{what.capitalize()} against no background",
         caption=caption,
         definition="slowdown",
-        reading=READING["slowdown"],
+        reading=READING["slowdown" if of_times else "mean"],
     )
 
 
@@ -128,11 +139,14 @@ def _against(model: RunModel, pairs: Sequence[Found], payload: Payload) -> Figur
     if not _drawn(spec):
         return None
     caption = "" if quiet is None else f"Without background: {shape(quiet)}."
+    caption = caption or _ends_of(lines, shape)
+    if len(lines) > charts.LINES:
+        caption += f" {words.counted(len(lines) - charts.LINES, 'more line')} in the table only."
     title = f"{measure[0].upper()}{measure[1:]} against the {key_words(scale.key)}"
     return Figure(
         chart=payload.add(spec),
         title=title,
-        caption=caption or _ends_of(lines, shape),
+        caption=caption,
         definition="interval",
         reading=READING["factor"],
     )

@@ -233,8 +233,9 @@ def _used(cell: CellResults) -> Cell:
 def _with_interval(
     value: float | None, of: Estimate | Slowdown, shape: Callable[[float | None], str]
 ) -> Cell:
-    within = " within" if of.basis == "requests" else ""
-    return Cell(shape(value), value, span(of.low, of.high, shape) + within)
+    reach = span(of.low, of.high, shape)
+    within = " within" if reach and of.basis == "requests" else ""
+    return Cell(shape(value), value, reach + within)
 
 
 def _plain(cell: CellResults, one: WorkloadResult) -> list[Cell]:
@@ -243,11 +244,12 @@ def _plain(cell: CellResults, one: WorkloadResult) -> list[Cell]:
 
 
 def _factor(point: Slowdown) -> Cell:
-    within = " within" if point.basis == "requests" else ""
+    reach = run_words.factor_span(point.low, point.high)
+    within = " within" if reach and point.basis == "requests" else ""
     return Cell(
         times(point.ratio),
         point.ratio,
-        run_words.factor_span(point.low, point.high) + within,
+        reach + within,
     )
 
 

@@ -249,10 +249,15 @@ def _extremes(rows: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def _rates(name: str, intervals: pa.Table, offset: float) -> Application:
-    """The rate of each interval, streams of the same interval summed."""
+    """The rate of each interval, streams of the same interval and direction summed.
+
+    Of a test in both directions the first is shown, which is the result's.
+    """
     rates: dict[tuple[int, int], float] = {}
-    for row in intervals.to_pylist():
-        if row.get("omitted") or row["bits_per_second"] is None:
+    rows = intervals.to_pylist()
+    sending = rows[0].get("sending") if rows else None
+    for row in rows:
+        if row.get("omitted") or row["bits_per_second"] is None or row.get("sending") != sending:
             continue
         span = (round(row["start_ns"] / 1e8), round(row["end_ns"] / 1e8))
         rates[span] = rates.get(span, 0.0) + row["bits_per_second"]

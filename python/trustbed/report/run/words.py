@@ -97,7 +97,8 @@ def signed_percent(value: float | None) -> str:
     """An error in percent with its sign: +3.4 %, -12 %."""
     if value is None:
         return words.UNKNOWN
-    return f"{value:+.0f} %" if abs(value) >= 9.95 else f"{value:+.1f} %"
+    shown = f"{value:+.0f} %" if abs(value) >= 9.95 else f"{value:+.1f} %"
+    return "0.0 %" if shown in ("+0.0 %", "-0.0 %") else shown
 
 
 def percent_points(value: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,8 @@ SHOWN = 400
 """Lines of a table."""
 DRAWN = 12
 """Charts of causes."""
+_BARS = 40
+"""Runs in a chart."""
 EXPLAINED = 40
 """Runs whose faults are listed."""
 
@@ -159,7 +162,7 @@ def causes(found: CausesAnswer, url: str, about: Row) -> str:
         f"{moment(found.first_ns)} to {moment(found.last_ns)}.",
         vitals=[
             ("Judged transfers", words.count(found.transfers), ""),
-            ("Captures", words.count(found.captures), f"in {words.count(found.blocks)} blocks"),
+            ("Captures", words.count(found.captures), f"in {words.counted(found.blocks, 'block')}"),
             (
                 "Changes",
                 words.count(sum(len(one.changes) for one in found.causes)),
@@ -170,16 +173,29 @@ def causes(found: CausesAnswer, url: str, about: Row) -> str:
     )
 
 
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Names of which those that repeat are numbered: a bar is one run's."""
+    seen: Counter[str] = Counter()
+    every = Counter(names)
+    distinct = []
+    for name in names:
+        seen[name] += 1
+        distinct.append(f"{name} ({seen[name]})" if every[name] > 1 else name)
+    return distinct
+
+
 def papers(found: PapersAnswer, url: str, about: Row) -> str:
     """Which runs of a paper would not survive review."""
     payload = Payload()
     shown = found.runs[:SHOWN]
+    names = _distinct([f"{one.run} {one.date}" for one in shown])
     bars = [
-        campaign_charts.CauseBar(cause=f"{one.run} {one.date}", use=use, connections=count)
-        for one in shown[:40]
+        campaign_charts.CauseBar(cause=name, use=use, connections=count)
+        for name, one in list(zip(names, shown, strict=True))[:_BARS]
         for use, count in one.uses.items()
         if use in USE_WORDS
     ]
+    left = max(0, len(found.runs) - _BARS)
     figures = (
         [
             Figure(
@@ -187,7 +203,8 @@ def papers(found: PapersAnswer, url: str, about: Row) -> str:
                     campaign_charts.causes(bars, USE_WORDS, what="repetitions", of="run")
                 ),
                 title="Repetitions of each run by their use",
-                caption=f"{words.counted(len(found.runs), 'run')}, the worst first.",
+                caption=f"{words.counted(len(found.runs), 'run')}, the worst first"
+                + (f"; {words.count(left)} more are not drawn." if left else "."),
                 definition="use",
             )
         ]
@@ -196,7 +213,7 @@ def papers(found: PapersAnswer, url: str, about: Row) -> str:
     )
     lines = [
         Line(
-            name=f"{one.run} {one.date}",
+            name=name,
             use="discard" if one.standing == "discard" else "",
             cells=[
                 Cell(store_words.STANDINGS[one.standing]),
@@ -207,7 +224,7 @@ def papers(found: PapersAnswer, url: str, about: Row) -> str:
                 Cell(f"{len(one.weak)} of {one.cells}", float(len(one.weak))),
             ],
         )
-        for one in shown
+        for name, one in zip(names, shown, strict=True)
     ]
     columns = [
         ("Standing", "survive"),

@@ -28,19 +28,21 @@ def entries(found: Sequence[Entry], paint: Paint = PLAIN, *, columns: int = WIDE
     """The entries of a store, one a line."""
     if not found:
         return "nothing is in the store\n"
-    head = ["testbed", "date", "name", "kind", *(one.replace("_", " ") for one in _VERDICTS), "key"]
+    # Counts give way on a narrow terminal; other commands need the key.
+    head = ["testbed", "date", "name", "kind", "key"]
+    head += [one.replace("_", " ") for one in _VERDICTS]
     rows = [
         [
             one.testbed,
             one.date,
             cut(one.name, 32),
             one.kind,
-            *(words.count(one.verdicts.get(verdict, 0)) for verdict in _VERDICTS),
             one.key[:12],
+            *(words.count(one.verdicts.get(verdict, 0)) for verdict in _VERDICTS),
         ]
         for one in found
     ]
-    return "\n".join(table(head, rows, paint, left=4)) + "\n"
+    return "\n".join(table(head, rows, paint, left=5, width=columns)) + "\n"
 
 
 def entry(one: Entry) -> str:
