@@ -214,6 +214,20 @@ def test_threads_are_apart(alphabet: CallAlphabet) -> None:
     assert made == {(a, b, 2), (b, a, 1), (x, y, 1)}
 
 
+def test_a_number_that_is_given_again_is_another_thread(alphabet: CallAlphabet) -> None:
+    called = ["read", "exit_group", "brk", "read", "exit", "write", "brk"]
+    threads = pa.array([7, 7, 7, 8, 7, 8, 7], pa.uint32())
+    found = repetition("one", pa.array(called), alphabet, threads=threads)
+    names = [one.names(alphabet, 0, 9) for one in found.threads]
+    assert [one.tid for one in found.threads] == [7, 7, 7, 8]
+    assert names == [("read", "exit_group"), ("brk", "exit"), ("brk",), ("read", "write")]
+
+
+def test_no_calls_are_encoded(alphabet: CallAlphabet) -> None:
+    for kind in (pa.string(), pa.dictionary(pa.int32(), pa.string())):
+        assert sum(map(len, alphabet.encode(pa.array([], kind)))) == 0
+
+
 def test_threads_that_last_keep_their_share_and_others_come_whole(alphabet: CallAlphabet) -> None:
     # One that accepts, half of the calls; 25 connections of 4 calls each.
     tids = [1] * 100 + [tid for tid in range(2, 27) for _ in range(4)]

@@ -452,6 +452,15 @@ def test_a_shared_bucket_shows_by_losses_after_bursts(healthy: Evidence) -> None
         assert rule_of(replace(shared, **doubt)) != "bursts_were_dropped"
 
 
+def test_a_full_buffer_is_weighed_by_the_time_in_which_the_host_was_busy(
+    healthy: Evidence,
+) -> None:
+    # Of a fifth of the time three fifths: the peer thought for longer.
+    limited = replace(healthy, **TIME, send_buffer_limited=0.6)
+    assert rule_of(replace(limited, peer=0.8)) == "peer_was_waited_for"
+    assert rule_of(replace(limited, peer=0.3)) == "kernel_buffer_was_full"
+
+
 def test_every_cause_has_a_rule() -> None:
     assert {rule.cause for rule in RULES} == set(CAUSES)
 

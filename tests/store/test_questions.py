@@ -11,7 +11,7 @@ import pytest
 from tests.report.campaign_directories import Story, make_campaign
 from tests.report.run_directories import make_run
 from tests.store.stores import BEGAN, DAY, HOUR, Sent, store_transfers
-from trustbed.report.store import text, words
+from trustbed.report.store import page, text, words
 from trustbed.store.directories import add
 from trustbed.store.errors import StoreError
 from trustbed.store.questions import causes, hosts, papers
@@ -276,3 +276,7 @@ def test_a_campaign_that_has_grown_counts_once(disk: str, tmp_path: Path) -> Non
     assert add(store, directory) is not None
     assert open_store(disk).campaigns.rows == 49
     assert len(open_store(disk).manifests) == 2
+
+
+def test_runs_of_one_name_and_day_are_bars_of_their_own() -> None:
+    assert page._distinct(["a 1", "b 1", "a 1"]) == ["a 1 (1)", "b 1", "a 1 (2)"]

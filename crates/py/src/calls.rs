@@ -137,6 +137,10 @@ fn encoded(alphabet: &mut Alphabet, names: &ArrayRef) -> Result<ArrayRef, Fault>
         return Err(Fault::Null(index));
     }
     let numbers: UInt16Array = match names.data_type() {
+        // A dictionary without words has no keys to normalise.
+        DataType::Dictionary(_, words) if is_text(words) && names.is_empty() => {
+            Vec::<u16>::new().into()
+        }
         DataType::Dictionary(_, words) if is_text(words) => {
             let dictionary = names.as_any_dictionary();
             let words = cast(dictionary.values(), &DataType::Utf8)?;

@@ -7,12 +7,14 @@ sequence copies nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from trustbed._core import CallAlphabet, split_calls
+from trustbed.calls.pairing import LAST
 
 __all__ = ["Repetition", "Thread", "common_length", "repetition"]
 
@@ -121,10 +123,25 @@ def repetition(
     if threads is None:
         return Repetition(name=name, threads=(Thread(tid=0, calls=numbers),))
     split = split_calls(threads, numbers)
+    ends = pa.array([n for n, word in enumerate(alphabet.names) if word in LAST], pa.uint16())
     return Repetition(
         name=name,
-        threads=tuple(Thread(tid=tid, calls=_chunked([own])) for tid, own in split),
+        threads=tuple(
+            Thread(tid=tid, calls=life)
+            for tid, own in split
+            for life in _lives(_chunked([own]), ends)
+        ),
     )
+
+
+def _lives(calls: pa.ChunkedArray, ends: pa.Array) -> Iterator[pa.ChunkedArray]:
+    """The calls of every thread that had a number: it is given again once a thread has ended."""
+    begin = 0
+    for last in pc.indices_nonzero(pc.is_in(calls, ends)).to_pylist():
+        yield calls.slice(begin, last + 1 - begin)
+        begin = last + 1
+    if begin < len(calls):
+        yield calls.slice(begin)
 
 
 def _chunked(chunks: Sequence[object]) -> pa.ChunkedArray:

@@ -290,8 +290,10 @@ def _was_lossy(case: Case) -> bool:
 
 
 def _may_have_been_reset(case: Case) -> bool:
-    """Seen on the sending host, and at least as long as its watchdog needs."""
+    """Seen on the sending host, at least as long as its watchdog needs, and no log excludes it."""
     evidence, thresholds = case.evidence, case.thresholds
+    if evidence.kernel_reset is False:
+        return False
     least = thresholds.reset_period_seconds - thresholds.reset_tolerance_seconds
     return evidence.pauses_estimated is False and at_least(evidence.unanswered_seconds, least)
 

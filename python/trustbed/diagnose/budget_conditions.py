@@ -151,6 +151,15 @@ def _rates(case: Case) -> str:
     )
 
 
+def _buffer_costs_most(case: Case) -> bool:
+    """The kernel's share is of its busy time: of the time in which nobody was waited for."""
+    shares = case.budget
+    application = shares.think + shares.application
+    busy = max(0.0, 1.0 - shares.peer - application)
+    limited = busy * (case.evidence.send_buffer_limited or 0.0)
+    return limited >= max(shares.peer, application)
+
+
 def _is_receiver_silent(case: Case) -> bool:
     return at_least(
         budget.ack_silence_share(case.evidence), case.thresholds.wait_cost
@@ -379,6 +388,11 @@ BUFFER_LIMITED = Condition(
     "by its kernel the send buffer limited it for {kernel_time_share:.0%} of its busy time or more",
     lambda c: at_least(c.evidence.send_buffer_limited, c.thresholds.kernel_time_share),
     lambda c: f"send_buffer_limited = {percent_words(c.evidence.send_buffer_limited)}",
+)
+BUFFER_COSTS_MOST = Condition(
+    "neither its application nor its peer was waited for longer than that",
+    _buffer_costs_most,
+    _waits,
 )
 RECEIVER_SILENT = Condition(
     "the receiver was silent for {wait_cost:.0%} of the time, {pattern_least:g} times or "

@@ -104,7 +104,11 @@ STAGES: tuple[Stage, ...] = (
                 (time.PROCESSOR_SEEN_MISSING, time.SENDER_PAUSED),
             ),
             Rule("machine_held_packets", "host_scheduling", (time.HELD_BOTH_WAYS,), most=75),
-            Rule("kernel_buffer_was_full", "send_buffer_limited", (time.BUFFER_LIMITED,)),
+            Rule(
+                "kernel_buffer_was_full",
+                "send_buffer_limited",
+                (time.BUFFER_LIMITED, time.BUFFER_COSTS_MOST),
+            ),
             Rule("peer_was_waited_for", "peer_limited", (time.PEER_WAITED_FOR,)),
             Rule(
                 "overtaken_segments_filled_the_window",

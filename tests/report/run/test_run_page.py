@@ -148,6 +148,21 @@ def test_the_deepest_queue_stays_in_its_chart(model: RunModel) -> None:
     assert sum(row["lost"] for row in spec["datasets"]["lost"]) == 4
 
 
+def test_a_slowdown_of_rates_has_their_words(model: RunModel) -> None:
+    of_the_mean = [Slowdown(share=None, ratio=2.9, low=None, high=None, basis=None)]
+    changed = with_cells(
+        model,
+        lambda cell: with_workload(
+            cell, lambda one: replace(one, measure="throughput", slowdown=of_the_mean)
+        ),
+    )
+    payload = Payload()
+    section = run_page.sections(changed, payload)[0]
+    found = next(one for one in section.figures if "against no background" in one.title)
+    assert found.caption.startswith("Most: 2.90 × (")
+    assert "requests" not in (found.reading or "")
+
+
 def test_a_slowdown_without_interval_is_a_mark_without_a_bar() -> None:
     points = [Slowdown(share=None, ratio=2.0, low=None, high=None, basis=None)]
     row = charts.slowdown([("cell", points)])["datasets"]["points"][0]

@@ -92,6 +92,25 @@ def test_of_many_requests_the_extremes_stay(directory: RunDirectory) -> None:
     assert application[0]["requests"] == 4000
 
 
+def test_directions_of_a_test_in_both_are_not_summed(directory: RunDirectory) -> None:
+    tables = directory.path / "rep-000" / "tables"
+    (tables / "fetch.requests.parquet").unlink()
+    rows = [
+        {
+            "start_ns": 0,
+            "end_ns": 10**9,
+            "bits_per_second": rate,
+            "omitted": False,
+            "sending": sending,
+        }
+        for rate, sending in ((9e7, True), (8e7, False))
+    ]
+    pa.parquet.write_table(pa.Table.from_pylist(rows), tables / "fetch.intervals.parquet")
+    application = over_time(directory)["applications"]
+    assert isinstance(application, list)
+    assert application[0]["bits_per_second"] == [9e7]
+
+
 def test_rates_of_intervals_are_summed_over_streams(directory: RunDirectory) -> None:
     tables = directory.path / "rep-000" / "tables"
     (tables / "fetch.requests.parquet").unlink()
