@@ -56,6 +56,7 @@ def test_times(seconds: float | None, words: str) -> None:
         (0.0, "0 %"),
         (0.012, "1.2 %"),
         (0.0996, "10 %"),
+        (3e-7, "under 0.0001 %"),
         (1.13, "113 %"),
         (None, "unknown"),
     ],

@@ -294,7 +294,8 @@ fn what_waits_is_written_though_packets_leave_no_time_between_them() {
     reader.join().unwrap();
     let waited = &report["sources"][0]["connection"];
     let count = |name: &str| number(&waited[name]);
-    assert!(count("written_bytes") * 10 > count("due_bytes") * 8, "{waited}");
+    // However slow the machine: more than the first few full buffers, where it stopped for good.
+    assert!(count("written_bytes") * 10 > count("due_bytes"), "{waited}");
 }
 
 #[test]

@@ -50,9 +50,8 @@ def percent_words(share: float | None) -> str:
     percent = share * 100
     if percent == 0 or abs(percent) >= 9.95:
         return f"{percent:.0f} %"
-    if 0 < percent < 0.0001:
-        return "under 0.0001 %"
-    return f"{percent:.2g} %"
+    shown = f"{percent:.2g} %"
+    return "under 0.0001 %" if percent > 0 and "e" in shown else shown
 
 
 def whole(value: float | None) -> int:
