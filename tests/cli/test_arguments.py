@@ -61,6 +61,8 @@ campaign
 campaign rum x.toml
 campaign run
 campaign run a.toml b.toml
+campaign run a.toml --dry-run --json
+sensitivity a.toml --dry-run --json
 campaign status
 campaign status x --round alpha
 campaign status x --round alpha --resources x.parquet

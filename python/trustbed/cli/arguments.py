@@ -384,6 +384,12 @@ def parse(
     return options
 
 
+def check_plan(options: argparse.Namespace) -> None:
+    """Refuses ``--dry-run`` as JSON: a plan is text."""
+    if options.dry_run and options.json:
+        raise UsageError("a plan is text, not JSON", "leave --json or --dry-run out")
+
+
 def check_analyze(options: argparse.Namespace) -> None:
     """Refuses options that contradict each other."""
     hint = "see trustbed analyze --help"

@@ -94,6 +94,7 @@ def parser() -> arguments.Parser:
 def run(words: Sequence[str]) -> int:
     """Runs the verb."""
     options = arguments.parse(parser(), words)
+    arguments.check_plan(options)
     if len(options.scenario) != 1:
         message = (
             "no scenario given"
@@ -117,8 +118,6 @@ def run(words: Sequence[str]) -> int:
         surrogates=not options.no_surrogates,
     )
     if options.dry_run:
-        if options.json:
-            raise arguments.UsageError("a plan is text, not JSON", "leave --json or --dry-run out")
         plan = planned(options.scenario[0], asked)
         printable.write("\n".join(_plan(plan, asked)) + "\n")
         check_budget(plan, asked)

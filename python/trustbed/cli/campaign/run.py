@@ -73,6 +73,7 @@ def parser() -> arguments.Parser:
 def run(words: Sequence[str]) -> int:
     """Runs the action."""
     options = arguments.parse(parser(), words)
+    arguments.check_plan(options)
     if len(options.campaign) != 1:
         message = (
             f"one campaign, not {len(options.campaign)}"
@@ -82,8 +83,6 @@ def run(words: Sequence[str]) -> int:
         raise arguments.UsageError(message, "for example: trustbed campaign run campaign.toml")
     study = campaigns.load(Path(options.campaign[0]))
     if options.dry_run:
-        if options.json:
-            raise arguments.UsageError("a plan is text, not JSON", "leave --json or --dry-run out")
         printable.write("\n".join(_plan(study)) + "\n")
         return FINE
     return _carry_out(study, options, words)
