@@ -257,6 +257,21 @@ def test_a_signal_ends_a_recording_and_loses_nothing(tmp_path: Path) -> None:
     assert [one.name for one in tmp_path.iterdir()] == ["calls.parquet"]
 
 
+def test_a_signal_is_the_commands(tmp_path: Path) -> None:
+    waits = "trap 'exit 9' TERM; echo ready; while :; do sleep 0.05; done"
+    words = ["-o", "calls.parquet", "--quiet", "--", "sh", "-c", waits]
+    command = [sys.executable, "-m", "trustbed", "trace", *words]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(PATIENCE) == 9
+        finally:
+            process.kill()
+    assert [one.name for one in tmp_path.iterdir()] == ["calls.parquet"]
+
+
 def test_a_command_that_runs_another_ends_with_that(tmp_path: Path) -> None:
     config = {
         "path": str(tmp_path / "calls.rows"),

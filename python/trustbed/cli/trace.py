@@ -146,7 +146,8 @@ def _record(options: argparse.Namespace, command: Sequence[str]) -> Recorded:
     from trustbed.run.tracing import Whose, record, record_command
 
     if command:
-        return record_command(command, options.out)
+        with signals_as_interrupts():  # until it runs; then they are the command's
+            return record_command(command, options.out)
     whose = Whose(
         processes=options.pid or (), cgroup=options.cgroup, command=options.command or None
     )
