@@ -85,7 +85,7 @@ def _known(directory: Path) -> str:
         "Two classes with stated distributions and 540 hosts are generated for two minutes, and "
         "the capture is extracted again: quartiles within 5 %, two-sample Kolmogorov–Smirnov "
         "distances within Smirnov's limit at 1 %, latency and capacity of nine hosts in ten within "
-        "10 %, matched by rank, for a model has no addresses. "
+        "10 %, each compared with itself by its address in the emulated network. "
         f"{late['packets']:,} requests, responses and connections began "
         f"{late['mean_ns'] / 1e3:.0f} µs late in the mean, {late['p99_ns'] / 1e3:.0f} µs at the "
         "99th percentile.",

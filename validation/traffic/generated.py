@@ -18,6 +18,7 @@ class Generated:
     """A capture of generated traffic, and what the generator reported."""
 
     capture: Path
+    scenario: Path
     report: dict[str, Any]
 
 
@@ -65,5 +66,7 @@ ledger = "summary"
     record = json.loads((repetition / "repetition.json").read_text(encoding="utf-8"))
     (background,) = record["backgrounds"]
     return Generated(
-        capture=repetition / "captures" / "left-access.pcapng", report=background["send"]
+        capture=repetition / "captures" / "left-access.pcapng",
+        scenario=scenario,
+        report=background["send"],
     )

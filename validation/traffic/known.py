@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trustbed.traffic import extract
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import trustbed
+from trustbed.scenario import load
+from trustbed.traffic import extract, rows
 from trustbed.traffic.model import Model
 from trustbed.traffic.summary import Summary, summarise
 from trustbed.traffic.synthetic import ClassPlan, HostPlan, build, constant, lognormal, uniform
@@ -62,7 +67,7 @@ def run(directory: Path) -> tuple[list[Line], Generated]:
     offered = model()
     made = generated(offered, directory, seconds=SECONDS, draw="independent")
     again = extract(made.capture)
-    return [*distributions(summarise(offered), summarise(again)), *_hosts(offered, again)], made
+    return [*distributions(summarise(offered), summarise(again)), *_hosts(offered, again, made)], made
 
 
 def distributions(offered: Summary, found: Summary) -> list[Line]:
@@ -110,8 +115,9 @@ def distributions(offered: Summary, found: Summary) -> list[Line]:
     return lines
 
 
-def _hosts(offered: Model, again: Model) -> list[Line]:
+def _hosts(offered: Model, again: Model, made: Generated) -> list[Line]:
     """Shares of hosts whose latency and capacity came back within a tenth."""
+    addresses = _addresses(made)
     lines = []
     for side, key in (
         ("client", "latency_ns"),
@@ -120,8 +126,13 @@ def _hosts(offered: Model, again: Model) -> list[Line]:
         ("server", "latency_ns"),
         ("server", "toward_bits_per_second"),
     ):
-        pairs = list(_matched(offered, again, side, key))
-        near = sum(abs(got / wanted - 1) <= 0.1 for wanted, got in pairs)
+        wanted, got = (rows.hosts(model, side) for model in (offered, again))
+        pairs = [
+            (getattr(wanted[number], key), getattr(host, key))
+            for number, host in zip(addresses[side], got, strict=True)
+            if getattr(host, key) is not None
+        ]
+        near = sum(abs(found / expected - 1) <= 0.1 for expected, found in pairs)
         lines.append(
             Line(
                 group=f"{side}s",
@@ -135,20 +146,22 @@ def _hosts(offered: Model, again: Model) -> list[Line]:
     return lines
 
 
-def _matched(offered: Model, again: Model, side: str, key: str):  # type: ignore[no-untyped-def] # noqa: ANN202 pairs of numbers
-    """Hosts of both, matched by rank: addresses are in neither."""
-    wanted, got = (
-        sorted(
-            row[key]
-            for row in model.hosts.to_pylist()
-            if row["side"] == side and row[key] is not None
-        )
-        for model in (offered, again)
-    )
-    if not wanted or not got:
-        return
-    for number, value in enumerate(got):
-        place = number * (len(wanted) - 1) / max(1, len(got) - 1)
-        low = int(place)
-        high = min(low + 1, len(wanted) - 1)
-        yield wanted[low] + (place - low) * (wanted[high] - wanted[low]), value
+def _addresses(made: Generated) -> dict[str, list[int]]:
+    """The number of each host in what was offered, in the order of the extracted model.
+
+    A model has no addresses; its hosts are numbered as they are first seen, in connections with
+    data. In the scenario they have their addresses by the numbers of the offer.
+    """
+    scenario = load(made.scenario).first
+    (background,) = scenario.backgrounds
+    table = pa.table(trustbed.analyze(made.capture).connections)
+    payload = pc.add(table["payload_bytes_initiator"], table["payload_bytes_responder"])
+    seen = table.filter(pc.greater(payload, 0)).sort_by("start_ns")
+    found = {}
+    for side, host, column in (
+        ("client", background.source, "initiator"),
+        ("server", background.to, "responder"),
+    ):
+        numbers = {address: at for at, address in enumerate(scenario.host(host).addresses)}
+        found[side] = [numbers[address] for address in dict.fromkeys(seen[column].to_pylist())]
+    return found
