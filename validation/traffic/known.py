@@ -18,6 +18,13 @@ from validation.traffic.generated import Generated, generated
 
 SECONDS = 120.0
 _QUANTILES = (0.25, 0.5, 0.75)
+_OF_HOSTS: tuple[tuple[rows.Side, str], ...] = (
+    ("client", "latency_ns"),
+    ("client", "from_bits_per_second"),
+    ("client", "toward_bits_per_second"),
+    ("server", "latency_ns"),
+    ("server", "toward_bits_per_second"),
+)
 
 
 def model() -> Model:
@@ -67,7 +74,8 @@ def run(directory: Path) -> tuple[list[Line], Generated]:
     offered = model()
     made = generated(offered, directory, seconds=SECONDS, draw="independent")
     again = extract(made.capture)
-    return [*distributions(summarise(offered), summarise(again)), *_hosts(offered, again, made)], made
+    lines = distributions(summarise(offered), summarise(again))
+    return [*lines, *_hosts(offered, again, made)], made
 
 
 def distributions(offered: Summary, found: Summary) -> list[Line]:
@@ -119,13 +127,7 @@ def _hosts(offered: Model, again: Model, made: Generated) -> list[Line]:
     """Shares of hosts whose latency and capacity came back within a tenth."""
     addresses = _addresses(made)
     lines = []
-    for side, key in (
-        ("client", "latency_ns"),
-        ("client", "from_bits_per_second"),
-        ("client", "toward_bits_per_second"),
-        ("server", "latency_ns"),
-        ("server", "toward_bits_per_second"),
-    ):
+    for side, key in _OF_HOSTS:
         wanted, got = (rows.hosts(model, side) for model in (offered, again))
         pairs = [
             (getattr(wanted[number], key), getattr(host, key))
