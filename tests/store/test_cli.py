@@ -114,7 +114,8 @@ def test_answers_are_text_json_and_pages(
     code, out, _ = ran(
         capsys, "store", "causes", url, "--cause", "host_scheduling", "--since", "2026-01-11"
     )
-    assert "Since 2026-01-11 00:00 UTC: from 8.3 %" in out
+    assert "Since 2026-01-11 00:00 UTC (p = 1.000): from 8.3 %" in out
+    assert "That is no change beyond chance." in out
 
 
 def test_labels_that_nothing_has_are_named(

@@ -6,6 +6,7 @@ when the test says so.
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 from collections import Counter
@@ -217,6 +218,8 @@ class Played:
         elif word == "full":
             message = f"no space left on worker {future.worker}"
             finished(state="failed", problem="full", message=message)
+        elif word in ("store", "absent"):
+            finished(state="failed", problem=word, message=f"{word} of {future.worker}")
         elif word == "killed":
             future.error = KilledWorker()
             future.end("error")
@@ -289,6 +292,43 @@ def test_a_full_worker_costs_its_captures_again_and_nothing_else() -> None:
     assert "a" not in after
     with pytest.raises(StoreError, match="no space left on worker"):
         carried_out(Played(a="full", b="full"))
+
+
+def test_several_full_workers_end_nothing_while_another_has_room() -> None:
+    for order in itertools.permutations("abc"):
+        played = Played(**{name: "full" for name in order}, d="fit")
+        assert [one.state for one in carried_out(played)] == ["stored"] * 6
+
+
+def test_a_worker_that_does_not_reach_the_store_gets_no_more_captures() -> None:
+    reports: list[str] = []
+    found = carried_out(Played(a="store", b="fit"), reports, MANY)
+    assert Counter(one.state for one in found) == {"stored": len(MANY)}
+    assert reports == ["store of a: it gets no more captures"]
+    with pytest.raises(StoreError, match="store of"):
+        carried_out(Played(a="store", b="store"))
+
+
+def test_a_capture_that_a_worker_does_not_see_is_read_by_another() -> None:
+    played = Played(a="absent", b="fit")
+    assert [one.state for one in carried_out(played)] == ["stored"] * 6
+    nobody = carried_out(Played(a="absent", b="absent"))
+    assert {(one.state, one.problem) for one in nobody} == {("failed", "absent")}
+
+
+def test_without_workers_it_says_so_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "PATIENCE", 0.01)
+    reports: list[str] = []
+    with pytest.raises(StoreError, match="no worker has been connected"):
+        carried_out(Played(), reports)
+    assert reports == ["no worker is connected, played:1: waiting for one"]
+
+
+def test_the_largest_captures_are_begun_first() -> None:
+    jobs = [Job((f"/{name}",), size) for name, size in (("a", 10), ("b", 1000), ("c", 100))]
+    played = Played(a="fit", b="fit")
+    carried_out(played, jobs=jobs)
+    assert [name for name, _ in played.begun] == ["b", "c", "a"]
 
 
 def test_a_capture_that_kills_every_worker_fails_alone() -> None:
@@ -597,7 +637,8 @@ def test_memory_of_a_worker_bounds_the_engines(monkeypatch: pytest.MonkeyPatch) 
     assert _budget() is None
     for limit, budget in ((None, None), (1 << 30, 1 << 29), (8 << 30, DEFAULT_MEMORY), (9, None)):
         memory = type("Memory", (), {"memory_limit": limit})
-        worker = type("Worker", (), {"memory_manager": memory})
+        state = type("State", (), {"nthreads": 1})
+        worker = type("Worker", (), {"memory_manager": memory, "state": state})
         monkeypatch.setattr(distributed, "get_worker", lambda w=worker: w)
         assert _budget() == (LEAST_MEMORY if limit == 9 else budget)
 

@@ -37,8 +37,8 @@ def test_results_of_other_programs_take_their_place(
         (directory / name).write_text(fixture, encoding="utf-8")
     path = directory if len(files) > 1 else directory / files[0]
     here = open_store(disk)
-    assert add(here, path, testbed="lab", paper="imc") is not None
-    assert add(here, path, testbed="lab", paper="imc") is None
+    assert add(here, path, testbed="lab", paper="imc").stored
+    assert not add(here, path, testbed="lab", paper="imc").stored
     found = open_store(disk)
     (one,) = found.entries
     assert (one.kind, one.testbed, one.paper) == ("result", "lab", "imc")
@@ -94,11 +94,30 @@ def test_results_that_grew_count_once(disk: str, tmp_path: Path) -> None:
     for number in range(2):
         fixture = (FIXTURES / "iperf3-tcp.json").read_text(encoding="utf-8")
         (directory / f"{number}.json").write_text(fixture, encoding="utf-8")
-        assert add(here, directory) is not None
+        assert add(here, directory).stored
     rows = open_store(disk).results.table().to_pylist()
     assert {row["source"] for row in rows} == {"0.json", "1.json"}
     assert len({(row["source"], row["metric"]) for row in rows}) == len(rows)
     assert {row["unit"] for row in rows if row["metric"] == "retransmissions"} == {"1/MB"}
+
+
+def test_results_that_one_file_had_one_after_the_other_are_two(disk: str, tmp_path: Path) -> None:
+    here = open_store(disk)
+    for name, testbed in (("iperf3-tcp.json", "wired"), ("iperf3-udp.json", "wireless")):
+        (tmp_path / "out.json").write_bytes((FIXTURES / name).read_bytes())
+        assert add(here, tmp_path / "out.json", testbed=testbed).stored
+    assert {one.testbed for one in open_store(disk).entries} == {"wired", "wireless"}
+    assert open_store(disk).gc(older_seconds=0) == []
+
+
+def test_a_label_that_comes_too_late_is_told(disk: str, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(FIXTURES / "iperf3-tcp.json")
+    for labels in (["--testbed", "lab"], ["--testbed", "lab"], ["--testbed", "b", "--paper", "c"]):
+        assert main(["store", "add", disk, path, *labels]) == 0
+    first, second, third = capsys.readouterr().out.splitlines()
+    assert first.startswith(f"{path}: stored")
+    assert second == f"{path}: there before"
+    assert third == f"{path}: there before, of testbed lab, without a paper"
 
 
 def test_what_is_stored_later_with_fewer_bytes_is_another_capture(disk: str) -> None:

@@ -6,13 +6,14 @@ import datetime
 import random
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from tests.report.campaign_directories import Story, make_campaign
 from tests.report.run_directories import make_run
 from tests.store.stores import BEGAN, DAY, HOUR, Sent, store_transfers
 from trustbed.report.store import page, text, words
-from trustbed.store.directories import add
+from trustbed.store.directories import _seen_once, add
 from trustbed.store.errors import StoreError
 from trustbed.store.questions import causes, hosts, papers
 from trustbed.store.questions.change_points import (
@@ -102,6 +103,7 @@ def test_only_the_pairs_with_the_most_measurements_are_compared(
     store_transfers(here, "one.pcap", [*sent, Sent("c", "x", BEGAN), Sent("c", "x", BEGAN + HOUR)])
     found = hosts.ask(open_store(disk))
     assert (found.pairs, found.pairs_left_out) == (3, 1)
+    assert "Not compared: 1 pair of hosts with the fewest measurements." in text.hosts(found)
     assert {one.host for one in found.hosts.parts} == {"b", "c", "x"}
 
 
@@ -125,13 +127,26 @@ def test_a_cause_whose_share_rose_is_named_with_its_date(lab_store: Store) -> No
 def test_a_given_date_is_compared_and_not_looked_for(lab_store: Store) -> None:
     found = causes.ask(lab_store, cause="network_congestion", since_ns=BEGAN + 15 * DAY)
     ((change,),) = (one.changes for one in found.causes)
-    assert (change.p, change.at_ns) == (None, BEGAN + 15 * DAY)
+    assert (change.p, change.at_ns) == (0.002, BEGAN + 15 * DAY)
+    assert found.causes[0].changed
     assert change.before == pytest.approx(5 * 8 * 3 / (15 * 8 * 9))
     assert change.difference.low > 0
     assert "Since 2026-01-16 00:00 UTC" in text.causes(found)
     early = causes.ask(lab_store, cause="network_congestion", since_ns=BEGAN - DAY)
     assert early.causes[0].changes == ()
     assert "Fewer than 8 captures before or since that date" in text.causes(early)
+
+
+def test_many_causes_are_held_to_a_given_date_together() -> None:
+    told = 0
+    for seed in range(20):
+        chance = random.Random(seed)
+        for one in range(12):
+            blocks = [Block(at, 20, chance.randint(0, 4)) for at in range(60)]
+            found = change_at(blocks, 30, tests=12, seed=seed * 12 + one)
+            assert found is not None
+            told += found.p * 12 <= 0.05
+    assert told <= 3  # of 240, where 12 would be below 0.05
 
 
 def test_nothing_is_said_of_a_date_since_which_there_are_too_few(lab_store: Store) -> None:
@@ -255,25 +270,53 @@ def test_a_run_whose_cell_lost_repetitions_would_not_survive(lab_store: Store) -
 def test_a_run_that_has_grown_counts_once(disk: str, tmp_path: Path) -> None:
     store = open_store(disk)
     make_run(tmp_path / "part", leave_out=4)
-    assert add(store, tmp_path / "part", paper="imc") is not None
-    assert add(store, tmp_path / "part", paper="imc") is None
+    assert add(store, tmp_path / "part", paper="imc").stored
+    assert not add(store, tmp_path / "part", paper="imc").stored
     incomplete = papers.ask(open_store(disk)).runs[0]
     assert (incomplete.repetitions, incomplete.incomplete) == (21, 4)
     assert "4 repetitions not complete." in text.papers(papers.ask(open_store(disk)))
     # The same run, later: it began at the same moment with the same file and seed.
     make_run(tmp_path / "whole")
-    assert add(store, tmp_path / "whole", paper="imc") is not None
+    assert add(store, tmp_path / "whole", paper="imc").stored
     (whole,) = papers.ask(open_store(disk)).runs
     assert (whole.repetitions, whole.incomplete) == (21, 0)
+
+
+def test_a_transfer_seen_at_two_points_of_a_run_is_one_measurement() -> None:
+    rows = [
+        ("rep-000/server", "receiver", 1),
+        ("rep-000/client", "sender", 1),
+        ("rep-000/server", "sender", 2),
+        ("rep-000/client", "receiver", 2),
+        ("rep-001/server", "receiver", 1),
+        ("rep-001/server", "receiver", 1),
+    ]
+    table = pa.table(
+        {
+            "source": [source for source, *_ in rows],
+            "at": [at for _, at, _ in rows],
+            "src": ["a"] * 6,
+            "src_port": [port for *_, port in rows],
+            "dst": ["b"] * 6,
+            "dst_port": [80] * 6,
+        }
+    )
+    kept = _seen_once(table).select(["source", "src_port"]).to_pylist()
+    assert [(one["source"], one["src_port"]) for one in kept] == [
+        ("rep-000/client", 1),
+        ("rep-000/server", 2),
+        ("rep-001/server", 1),
+        ("rep-001/server", 1),
+    ]
 
 
 def test_a_campaign_that_has_grown_counts_once(disk: str, tmp_path: Path) -> None:
     store = open_store(disk)
     directory = make_campaign(tmp_path / "paths", Story(rounds=10))
-    assert add(store, directory) is not None
+    assert add(store, directory).stored
     last = sorted((directory / "rounds" / "alpha-beta").iterdir())[-1]
     (last / "judged.json").unlink()
-    assert add(store, directory) is not None
+    assert add(store, directory).stored
     assert open_store(disk).campaigns.rows == 49
     assert len(open_store(disk).manifests) == 2
 

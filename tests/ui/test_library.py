@@ -44,14 +44,13 @@ def test_a_run_that_has_grown_replaces_what_was_stored(tmp_path: Path, quick_sto
     run = make_run(tmp_path / "study")
     store = open_store(tmp_path / "lab.store", create=True)
     shutil.rmtree(sorted(run.path.glob("rep-*"))[-1])
-    stored = add(store, run.path)
+    stored = add(store, run.path).key
     make_run(tmp_path / "again")
     shutil.copytree(sorted((tmp_path / "again").glob("rep-*"))[-1], run.path / "rep-020")
     shutil.rmtree(tmp_path / "again")
     holdings = Library(str(tmp_path)).holdings()
     (item,) = holdings.of_kind("run")
     assert item.entry.key != stored
-    assert stored is not None
     assert holdings.item(stored) == item
     assert item.table("runs").num_rows == 21
 
@@ -210,6 +209,17 @@ def test_what_cannot_be_read_later_is_told_until_it_can(tmp_path: Path, quick_st
         assert "what was there before is shown" in problem
     planted.unlink()
     assert library.holdings().problems == []
+
+
+def test_a_run_that_is_removed_while_it_is_shown_is_said_to_be_gone(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "study")
+    library = Library(str(run.path))
+    assert library.holdings().problems == []
+    library._looked = 0.0
+    shutil.rmtree(run.path)
+    holdings = library.holdings()
+    assert (len(holdings.items), len(holdings.problems)) == (0, 1)
+    assert str(run.path) in holdings.problems[0]
 
 
 def test_captures_are_kept_below_the_directory(tmp_path: Path) -> None:

@@ -74,7 +74,8 @@ class Release:
         }
         ended = subprocess.run(list(map(str, command)), cwd=self.tree, env=environment, check=False)
         if ended.returncode:
-            raise SkippedError(f"{' '.join(map(str, command[:3]))} failed with {ended.returncode}")
+            # Skipped is what cannot be tried here, not what does not work.
+            sys.exit(f"error: {' '.join(map(str, command[:3]))} failed with {ended.returncode}")
 
 
 def agent(release: Release, machine: str) -> Path:

@@ -17,6 +17,7 @@ from trustbed.errors import TrustbedError
 from trustbed.report import printable
 
 if TYPE_CHECKING:
+    from trustbed.store.directories import Added
     from trustbed.store.entry import Entry
     from trustbed.store.store import Store
 
@@ -224,17 +225,29 @@ def _add(options: argparse.Namespace, words: Sequence[str]) -> int:
     code = FINE
     for path in options.words[2:]:
         try:
-            key = add(store, Path(path), testbed=options.testbed or "unnamed", paper=options.paper)
+            one = add(store, Path(path), testbed=options.testbed or "unnamed", paper=options.paper)
         except TrustbedError as error:  # of this one: the others go on
             print(f"error: {error.message}\nhint: {error.hint}", file=sys.stderr)
             code = ERROR
             continue
-        added[path] = key
+        added[path] = one.key if one.stored else None
         if not options.json and not options.quiet:
-            printable.write(f"{path}: {'there before' if key is None else f'stored, {key[:12]}'}\n")
+            printable.write(f"{path}: {_what_became(one, options)}\n")
     if options.json:
         _show(words, "added", added)
     return code
+
+
+def _what_became(one: Added, options: argparse.Namespace) -> str:
+    if one.stored:
+        return f"stored, {one.key[:12]}"
+    pairs = (("testbed", options.testbed, one.testbed), ("paper", options.paper, one.paper))
+    others = [
+        f"of {what} {there}" if there is not None else f"without a {what}"
+        for what, given, there in pairs
+        if given is not None and given != there
+    ]
+    return f"there before, {', '.join(others)}" if others else "there before"
 
 
 def _hosts(options: argparse.Namespace, words: Sequence[str]) -> int:

@@ -50,7 +50,7 @@ READ_SECONDS = 0.5
 
 State: TypeAlias = Literal["stored", "present", "failed", "begun", "measured"]
 Reading: TypeAlias = Callable[[int], object]
-Problem: TypeAlias = Literal["", "capture", "store", "full", "memory", "version", "lost"]
+Problem: TypeAlias = Literal["", "capture", "absent", "store", "full", "memory", "version", "lost"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +131,8 @@ class Outcome:
         state: ``present``: it was in the store already. ``begun`` and ``measured``: a task of one
             that several share has done its work.
         division: Of one that has begun.
-        problem: What it failed by: the capture, the store, a full disk, memory, a worker of
-            another version, or workers that were lost.
+        problem: What it failed by: the capture, a capture that this worker does not see, the store,
+            a full disk, memory, a worker of another version, or workers that were lost.
         worker: The host and process that did it.
     """
 
@@ -259,14 +259,21 @@ def attempted(job: Job, how: How, work: Callable[[], Done]) -> Outcome:
     except StoreFull as error:
         return failed("full", error.message, error.hint)
     except TrustbedError as error:
-        return failed("store", error.message, error.hint)
+        where = "" if _worker() is None else f", on worker {worker}"
+        return failed("store", f"{error.message}{where}", error.hint)
     except MemoryError:
         return failed("memory", f"out of memory, {job.name}", "give workers more memory")
     except OSError as error:
         if error.errno in FULL:
             return failed("full", f"no space left on worker {worker}", "free some space there")
         where = error.filename or job.name
-        return failed("capture", f"{reason(error)}, {where}", "check the file, and repeat")
+        if _worker() is None:
+            return failed("capture", f"{reason(error)}, {where}", "check the file, and repeat")
+        return failed(
+            "absent",
+            f"{reason(error)}, {where}, on worker {worker}",
+            "every worker must see the captures under the same names; repeat the command then",
+        )
     except Exception as error:  # whatever it is, thousands of others are waiting
         what = f"{type(error).__name__}: {error}"
         return failed("capture", f"{what}, {job.name}", "this is a bug: report it with the capture")
@@ -361,7 +368,8 @@ def _budget() -> int | None:
     """
     worker = _worker()
     limit = None if worker is None else worker.memory_manager.memory_limit
-    return None if not limit else budget(limit)
+    # Each of its threads may have a capture.
+    return None if not limit else budget(limit // worker.state.nthreads)
 
 
 def budget(limit: int, parts: int = 1) -> int:

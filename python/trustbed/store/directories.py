@@ -29,6 +29,7 @@ from trustbed.run.owned_directory import RunDirectoryError, kind_of
 from trustbed.run.results import Run, open_run
 from trustbed.store.captures import date_of
 from trustbed.store.entry import About, Kind, key_of, label
+from trustbed.store.errors import StoreError
 from trustbed.store.store import Store
 from trustbed.store.tables import (
     CAMPAIGNS,
@@ -43,10 +44,25 @@ from trustbed.store.tables import (
 _HINT = f"name a run, a campaign, or a file or directory with results of {KINDS}"
 
 
-def add(
-    store: Store, path: Path, *, testbed: str = "unnamed", paper: str | None = None
-) -> str | None:
-    """Stores a run, a campaign or results; returns its key, or None if it is there as it is now.
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What became of a run, a campaign or results that were to be stored.
+
+    Attributes:
+        key: Of the entry that the store has now.
+        stored: It was not there as it is now.
+        testbed: The label that the entry has, which may be that of an earlier time.
+        paper: Likewise.
+    """
+
+    key: str
+    stored: bool
+    testbed: str
+    paper: str | None
+
+
+def add(store: Store, path: Path, *, testbed: str = "unnamed", paper: str | None = None) -> Added:
+    """Stores a run, a campaign or results, unless they are there as they are now.
 
     Raises:
         RunDirectoryError: It is a damaged run or campaign.
@@ -58,11 +74,15 @@ def add(
         label(paper, "--paper")
     found = read(path, testbed=testbed, paper=paper)
     readers = {name: table.to_reader() for name, table in found.tables.items()}
+    key = found.about.key
     if store.publish(found.about, readers) is not None:
-        return found.about.key
+        return Added(key, stored=True, testbed=testbed, paper=paper)
     # It may have been another in between: what was added last counts.
-    store.renew([found.about.key])
-    return None
+    store.renew([key])
+    there = store.entry(key)
+    if there is None:  # removed meanwhile
+        raise StoreError(f"removed while it was added, {path}", "add it once more")
+    return Added(key, stored=False, testbed=there.testbed, paper=there.paper)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +135,7 @@ def _run(run: Run, testbed: str, paper: str | None) -> Directory:
         if found:
             tables[table] = pa.concat_tables(found)
     if "transfers" in tables:
-        tables["verdicts"] = tables["transfers"].select(list(VERDICTS))
+        tables["verdicts"] = _seen_once(tables["transfers"].select(list(VERDICTS)))
     return _described(
         tables,
         kind="run",
@@ -127,6 +147,29 @@ def _run(run: Run, testbed: str, paper: str | None) -> Directory:
         first_ns=began,
         verdicts=Counter(row["use"] for row in rows),
     )
+
+
+_NEAREST = {"sender": 0, "middle": 1, "unknown": 2, "receiver": 3}
+"""Where questions take a transfer from that several captures of a repetition have."""
+
+
+def _seen_once(verdicts: pa.Table) -> pa.Table:
+    """Each transfer as one capture of its repetition has it: two points are no two measurements."""
+    ends = ("src", "src_port", "dst", "dst_port")
+    keys = [*zip(*(verdicts.column(name).to_pylist() for name in ends), strict=True)]
+    sources = verdicts.column("source").to_pylist()
+    repetitions = [source.rpartition("/")[0] for source in sources]
+    places = [_NEAREST.get(at, 2) for at in verdicts.column("at").to_pylist()]
+    chosen: dict[tuple[object, ...], tuple[int, str]] = {}
+    for repetition, key, place, source in zip(repetitions, keys, places, sources, strict=True):
+        best = chosen.get((repetition, *key))
+        if best is None or (place, source) < best:
+            chosen[repetition, *key] = (place, source)
+    kept = [
+        chosen[repetition, *key][1] == source
+        for repetition, key, source in zip(repetitions, keys, sources, strict=True)
+    ]
+    return verdicts.filter(pa.array(kept))
 
 
 def _repetition(one: Row, run: str, paper: str | None) -> Json:
@@ -221,7 +264,7 @@ def _of_programs(path: Path, testbed: str, paper: str | None) -> Directory:
     return _described(
         {"results": from_rows(rows, RESULTS)},
         kind="result",
-        subject=_digest(["result", source.facts["program"], str(path.resolve())]),
+        subject=_digest(["result", source.facts["program"], _first_result(files)]),
         name=path.name,
         path=path,
         testbed=testbed,
@@ -229,6 +272,16 @@ def _of_programs(path: Path, testbed: str, paper: str | None) -> Directory:
         first_ns=min(file.stat().st_mtime_ns for file in files),
         verdicts=Counter(),
     )
+
+
+def _first_result(files: Sequence[Path]) -> str:
+    """The digest of the oldest file: a directory that grew keeps it, another test has another one.
+
+    Where results lie says little: the next test is written into the same file.
+    """
+    oldest = min(files, key=lambda file: (file.stat().st_mtime_ns, file.name))
+    with oldest.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _described(

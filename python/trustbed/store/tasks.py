@@ -80,8 +80,8 @@ class _Task:
         futures: Those that do it, each with the workers that it was restricted to (none: it was
             not).
         started: When the first of them was handed out.
-        count: How many there have been.
-        avoided: Workers on which it was too slow.
+        count: How many there have been that did not fail by their workers.
+        avoided: Workers on which it was too slow, or that do not see the capture.
     """
 
     capture: _Capture
@@ -108,14 +108,16 @@ class Tasks:
         """Begins nothing yet."""
         self._workers, self._client = workers, workers.client
         self._url, self._how, self._limits, self._reading = url, how, limits, reading
-        self._waiting = deque(_Capture(job) for job in jobs)
+        # The largest first: what comes last keeps one worker busy while the others are idle.
+        by_size = sorted(jobs, key=lambda job: -job.size_bytes)
+        self._waiting = deque(_Capture(job) for job in by_size)
         self._pending: deque[_Task] = deque()
         self._running: dict[Any, list[_Task]] = {}
         self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._read: dict[str, int] = {}
         self._paces: dict[Callable[..., Outcome], list[float]] = {}
         self._done, self._whole = 0, len(jobs)
-        self._size = sum(job.size_bytes for job in jobs)
+        self._left = sum(job.size_bytes for job in jobs)
 
     def outcomes(self) -> Iterator[Outcome]:
         """One per capture."""
@@ -133,6 +135,7 @@ class Tasks:
             if tasks := self._running.pop(future, None):
                 for one in self._taken(future, tasks):
                     self._done += 1
+                    self._left -= one.size_bytes
                     yield one
 
     def _look(self, *, at_once: bool = False) -> None:
@@ -200,7 +203,7 @@ class Tasks:
         """The first task of a capture, which is divided if it is more than a worker's share."""
         capture.count += 1
         size, threads = capture.job.size_bytes, self._workers.threads(fit)
-        count = min(threads, parts.MOST_PARTS, round(size * threads / max(self._size, 1)))
+        count = min(threads, parts.MOST_PARTS, round(size * threads / max(self._left, 1)))
         if count < 2 or size < self._limits.divided_bytes:
             return _Task(capture, store_capture)
         memory = self._how.memory or budget(self._workers.least_memory(fit), count)
@@ -217,7 +220,8 @@ class Tasks:
             self._url,
             self._how,
             *first.arguments,
-            key=f"{first.capture.job.name}-{uuid.uuid4().hex}",
+            # Names of captures are not always text that can be sent.
+            key=f"capture-{uuid.uuid4().hex}",
             pure=False,
             workers=sorted(restricted) or None,
         )
@@ -274,7 +278,10 @@ class Tasks:
         for task, _ in waiting:
             del task.futures[future]
         for task, one in waiting:
-            self._workers.note(future, one)
+            if self._workers.note(future, one):
+                task.count -= 1  # there is no end of it: such workers get no more
+            if one.problem == "absent":
+                task.avoided.update(self._client.who_has([future]).get(future.key, ()))
             if (last := self._last_word(task, one)) is not None:
                 yield last
 

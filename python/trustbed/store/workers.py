@@ -1,6 +1,6 @@
 """Which workers a cluster has, and which of them may have a task.
 
-Workers of another version get none, a full one no more.
+Workers of another version get none; one that is full, or that does not reach the store, no more.
 """
 
 from __future__ import annotations
@@ -14,6 +14,10 @@ from trustbed.store.errors import StoreError
 
 TICK = 0.5
 """Seconds between looks at the cluster."""
+PATIENCE = 300.0
+"""Seconds in which a worker must connect where there is none."""
+FAILURES = 3
+"""Captures that a worker could not store, after which it gets no more."""
 
 Reporter = Callable[[str], object]
 
@@ -34,7 +38,9 @@ class Workers:
         self._known: Mapping[str, Any] = {}
         self._looked = -TICK
         self._versions: dict[str, str] = {}
-        self._full: dict[str, str] = {}
+        self._unable: dict[str, str] = {}
+        self._failures: dict[str, int] = {}
+        self._deserted: float | None = None
 
     def __contains__(self, address: str) -> bool:
         return address in self._known
@@ -90,17 +96,18 @@ class Workers:
         found = [
             address
             for address in self._known
-            if self._versions.get(address) == self._version and address not in self._full
+            if self._versions.get(address) == self._version and address not in self._unable
         ]
         if not found:
             self._check_hope()
         return found
 
     def _check_hope(self) -> None:
-        if self._full and all(one in self._full for one in self._known):
+        self._check_presence()
+        if self._unable and all(one in self._unable for one in self._known):
             raise StoreError(
-                next(iter(self._full.values())),
-                "free some space and repeat the command: what is stored is not done twice",
+                next(reversed(self._unable.values())),
+                "mend that and repeat the command: what is stored is not done twice",
             )
         if self._known and all(
             self._versions.get(one) not in (None, self._version) for one in self._known
@@ -110,24 +117,52 @@ class Workers:
                 "install the same version on every host, with the extra [cluster]",
             )
 
+    def _check_presence(self) -> None:
+        """Says that nobody is there, and gives up after a while."""
+        if self._known:
+            self._deserted = None
+        elif self._deserted is None:
+            self._deserted = time.monotonic()
+            self.report(f"no worker is connected, {self.where}: waiting for one")
+        elif time.monotonic() - self._deserted > PATIENCE:
+            raise StoreError(
+                f"no worker has been connected for {PATIENCE:.0f} s, {self.where}",
+                "start one (dask worker HOST:PORT) and repeat the command: what is stored is not "
+                "done twice",
+            )
+
     def threads(self, addresses: Sequence[str]) -> int:
         """How many tasks these have at a time."""
         return sum(self._known[address]["nthreads"] for address in addresses)
 
     def least_memory(self, addresses: Sequence[str]) -> int:
-        """Bytes that the smallest of these may use."""
-        limits = [self._known[address].get("memory_limit") for address in addresses]
-        return min((limit for limit in limits if limit), default=DEFAULT_MEMORY)
+        """Bytes that a task of the smallest of these may use: each of its threads has one."""
+        limits = [
+            limit // self._known[address]["nthreads"]
+            for address in addresses
+            if (limit := self._known[address].get("memory_limit"))
+        ]
+        return min(limits, default=DEFAULT_MEMORY)
 
-    def note(self, future: Any, found: Outcome) -> None:  # noqa: ANN401 - Dask
-        """A worker whose disk is full, or that is of another version, gets no more captures."""
-        if found.problem not in ("full", "version"):
-            return
-        for address in self.client.who_has([future]).get(future.key, ()):
-            if address in self._full or not self._versions.get(address, self._version):
+    def note(self, future: Any, found: Outcome) -> bool:  # noqa: ANN401 - Dask
+        """Learns of a worker from what it failed by; whether that was the worker's own fault.
+
+        One whose disk is full or that is of another version gets no more captures; nor does one
+        that could not store several.
+        """
+        if found.problem not in ("full", "version", "store"):
+            return False
+        addresses = self.client.who_has([future]).get(future.key, ())
+        for address in addresses:
+            if address in self._unable or not self._versions.get(address, self._version):
                 continue  # it was said
-            if found.problem == "full":
-                self._full[address] = found.message
-            else:
+            if found.problem == "store":
+                self._failures[address] = self._failures.get(address, 0) + 1
+                if self._failures[address] < FAILURES:
+                    continue
+            if found.problem == "version":
                 self._versions[address] = ""
+            else:
+                self._unable[address] = found.message
             self.report(f"{found.message}: it gets no more captures")
+        return bool(addresses) and found.problem != "version"

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as pads
 from msgspec.structs import asdict
 
-from trustbed.errors import TrustbedError
+from trustbed.errors import TrustbedError, reason
 from trustbed.run.directory import SCENARIO, RunDirectory
 from trustbed.run.owned_directory import kind_of
 from trustbed.store.directories import read as read_directory
@@ -278,7 +278,12 @@ class _OfDirectory:
 
     def look(self, labels: Mapping[tuple[str, str], _Labels]) -> bool:
         """Reads it again if it has changed, with the labels that a store has; whether it had."""
-        seen = [_time(file) for file in self._telling()]
+        try:
+            seen = [_time(file) for file in self._telling()]
+        except OSError as error:  # it is gone
+            changed, self.items, self.parts = bool(self.items), {}, []
+            self._seen, self.problem = None, f"{reason(error)}, {self.path}"
+            return changed
         if seen == self._seen:
             return False
         self._seen = seen

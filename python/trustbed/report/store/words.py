@@ -10,7 +10,9 @@ from trustbed.report import words
 from trustbed.report.campaign.words import between, moment, span
 
 if TYPE_CHECKING:
-    from trustbed.campaign.statistics.avoidance import HostGroup, HourRange, Share
+    from collections.abc import Iterator
+
+    from trustbed.campaign.statistics.avoidance import HostGroup, HostTable, HourRange, Share
     from trustbed.store.questions.causes import CauseHistory, CausesAnswer
     from trustbed.store.questions.change_points import Change
     from trustbed.store.questions.hosts import HostsAnswer
@@ -74,25 +76,25 @@ def hours(found: HostsAnswer) -> list[str]:
 
 def hosts(found: HostsAnswer) -> list[str]:
     """Which hosts to avoid, a sentence each; or why none can be named."""
-    table = found.hosts
+    lines = [*_avoided(found.hosts)]
+    if found.pairs_left_out:
+        pairs = f"{words.counted(found.pairs_left_out, 'pair')} of hosts"
+        lines.append(f"Not compared: {pairs} with the fewest measurements.")
+    return lines
+
+
+def _avoided(table: HostTable) -> Iterator[str]:
     if not table.enough:
-        return [
+        yield (
             "No statement about hosts is possible yet: a host counts from "
             f"{FEWEST} measurements on, and as many without it."
-        ]
-    if not table.avoid:
-        return [f"No host stands out: {share(table)} are to be discarded."]
-    lines = []
+        )
+    elif not table.avoid:
+        yield f"No host stands out: {share(table)} are to be discarded."
     for group in table.avoid:
         first, *rest = (f"{one.host} as {one.role}" for one in group.parts)
         same = f" (or {' or '.join(rest)}: no other host met them)" if rest else ""
-        lines.append(f"Avoid {first}{same}: {_against(group)}.")
-    if found.pairs_left_out:
-        lines.append(
-            f"{words.counted(found.pairs_left_out, 'pair')} of hosts with the fewest "
-            "measurements were not compared."
-        )
-    return lines
+        yield f"Avoid {first}{same}: {_against(group)}."
 
 
 # Causes.
@@ -100,7 +102,7 @@ def hosts(found: HostsAnswer) -> list[str]:
 
 def causes_headline(found: CausesAnswer) -> str:
     """The answer in one sentence."""
-    changed = [one for one in found.causes if _has_changed(one, found)]
+    changed = [one for one in found.causes if one.changed]
     if not found.transfers:
         return "Nothing that could be judged is in the store."
     since = "" if found.since_ns is None else f" since {moment(found.since_ns)}"
@@ -117,19 +119,12 @@ def causes_headline(found: CausesAnswer) -> str:
     return f"Changed{since}: {'; '.join(names)}{more}."
 
 
-def _has_changed(history: CauseHistory, found: CausesAnswer) -> bool:
-    """Whether there are changes; at a given date: one whose interval leaves out 0."""
-    if found.since_ns is None:
-        return bool(history.changes)
-    return any(one.difference.low > 0 or one.difference.high < 0 for one in history.changes)
-
-
 def change(one: Change, *, given: bool) -> str:
     """A change in a sentence."""
     points = 100 * (one.after - one.before)
     low, high = 100 * one.difference.low, 100 * one.difference.high
     when = (
-        f"Since {moment(one.at_ns)}"
+        f"Since {moment(one.at_ns)} (p = {one.p:.3f})"
         if given
         else f"At {moment(one.at_ns)} (between {moment(one.at_low_ns)} and "
         f"{moment(one.at_high_ns)}, p = {one.p:.3f})"
@@ -163,7 +158,10 @@ def cause(history: CauseHistory, found: CausesAnswer) -> list[str]:
         )
         return [f"{all_of_them} {why}"]
     given = found.since_ns is not None
-    return [all_of_them, *(change(one, given=given) for one in history.changes)]
+    told = [all_of_them, *(change(one, given=given) for one in history.changes)]
+    if not history.changed:
+        told.append("That is no change beyond chance.")
+    return told
 
 
 # Papers.

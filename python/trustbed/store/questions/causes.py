@@ -48,6 +48,7 @@ class CauseHistory(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         verdict: The most frequent one of its transfers.
         tested: It has enough transfers, in enough captures.
+        changed: Beyond chance, in all tests of this answer together (Bonferroni).
         changes: In order of time; where a date was given the one at that date.
     """
 
@@ -56,6 +57,7 @@ class CauseHistory(msgspec.Struct, frozen=True, kw_only=True):
     transfers: int
     share: float
     tested: bool
+    changed: bool
     changes: tuple[Change, ...]
     days: tuple[Day, ...]
 
@@ -115,6 +117,7 @@ def ask(
         blocks = _blocks(captures, since_ns)
         total = sum(verdicts[one].values())
         tested = total >= LEAST_TRANSFERS and len(blocks) >= 2 * FEWEST
+        there = _changes(blocks, since_ns, level, tests, seed) if tested else ()
         found.append(
             CauseHistory(
                 cause=one,
@@ -122,7 +125,9 @@ def ask(
                 transfers=total,
                 share=total / whole if whole else 0.0,
                 tested=tested,
-                changes=_changes(blocks, since_ns, level, tests, seed) if tested else (),
+                # What was found by looking for it has passed its test.
+                changed=any(since_ns is None or change.p * tests <= 1 - level for change in there),
+                changes=there,
                 days=_history(days, _days_of(every, hits[one])),
             )
         )
@@ -150,7 +155,7 @@ def _changes(
 ) -> tuple[Change, ...]:
     if since_ns is None:
         return tuple(changes(blocks, level=level, tests=tests, seed=seed))
-    one = change_at(blocks, since_ns, level=level, seed=seed)
+    one = change_at(blocks, since_ns, level=level, tests=tests, seed=seed)
     return () if one is None else (one,)
 
 

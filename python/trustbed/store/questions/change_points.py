@@ -8,6 +8,7 @@ of a capture depend on each other.
   ``hits − share · of``.
 - Test: whether the largest is larger than in sequences whose blocks are exchanged (a permutation
   test of the maximum), ended early once it cannot become significant (Besag and Clifford, 1991).
+  At a moment that is given: whether the shares differ more than those of exchanged blocks do.
 - Intervals: the bootstrap of Hušková and Kirch (2008). Blocks are drawn with replacement on either
   side of the change, the change is looked for again, and its distances from the found one give the
   interval of the moment; the shares of the same draws give those of the shares and of their
@@ -31,6 +32,8 @@ from trustbed.workload.intervals import LEVEL, Interval
 FEWEST = 8
 """Blocks on either side of a change."""
 DRAWS = 499
+_ENOUGH = 20
+"""Draws as far apart as what was seen, after which a test of a given moment ends."""
 MOST_BLOCKS = 256
 MOST_CHANGES = 6
 
@@ -54,7 +57,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
         before: The share since the change before it, or the beginning.
         after: The share until the next one, or the end.
         difference: ``after − before`` with its interval.
-        p: Of the permutation test; None where the moment was given and not looked for.
+        p: Of the permutation test: of the largest change, or of that at the moment that was given.
     """
 
     at_ns: int
@@ -65,7 +68,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     before_interval: Interval
     after_interval: Interval
     difference: Interval
-    p: float | None
+    p: float
 
 
 def merged(blocks: Sequence[Block], most: int = MOST_BLOCKS) -> list[Block]:
@@ -114,13 +117,23 @@ def changes(
 
 
 def change_at(
-    blocks: Sequence[Block], moment_ns: int, *, level: float = LEVEL, seed: int = 1
+    blocks: Sequence[Block],
+    moment_ns: int,
+    *,
+    level: float = LEVEL,
+    tests: int = 1,
+    seed: int = 1,
 ) -> Change | None:
-    """The change between before and since a moment; None if there are too few blocks."""
+    """The change between before and since a moment; None if there are too few blocks.
+
+    It is one beyond chance if its ``p`` times ``tests`` is at most ``1 − level`` (Bonferroni).
+    """
     at = sum(one.at_ns < moment_ns for one in blocks)
     if at < FEWEST or len(blocks) - at < FEWEST:
         return None
-    found = _change(blocks, 0, at, len(blocks), level, random.Random(seed), None)
+    chance = random.Random(seed)
+    p = _differing(blocks, at, (1 - level) / max(1, tests), chance)
+    found = _change(blocks, 0, at, len(blocks), level, chance, p, given=True)
     return msgspec.structs.replace(
         found, at_ns=moment_ns, at_low_ns=moment_ns, at_high_ns=moment_ns
     )
@@ -159,6 +172,25 @@ def _tested(
     return at, (1 + above) / (1 + draws)
 
 
+def _differing(blocks: Sequence[Block], at: int, alpha: float, chance: random.Random) -> float:
+    """How often shares before and from a place on differ as much if blocks are exchanged.
+
+    The p-value of Besag and Clifford (1991), which ends once it is certain to be large.
+    """
+    seen, above, mixed = _apart(blocks, at), 0, list(blocks)
+    draws = max(DRAWS, math.ceil(2 / alpha) - 1)
+    for drawn in range(1, draws + 1):
+        chance.shuffle(mixed)
+        above += _apart(mixed, at) >= seen
+        if above == _ENOUGH:
+            return above / drawn
+    return (1 + above) / (1 + draws)
+
+
+def _apart(blocks: Sequence[Block], at: int) -> float:
+    return abs(_share(blocks[at:]) - _share(blocks[:at]))
+
+
 def _change(
     blocks: Sequence[Block],
     first: int,
@@ -166,7 +198,9 @@ def _change(
     end: int,
     level: float,
     chance: random.Random,
-    p: float | None,
+    p: float,
+    *,
+    given: bool = False,
 ) -> Change:
     left, right = blocks[first:at], blocks[at:end]
     shifts, befores, afters, differences = [], [], [], []
@@ -176,7 +210,7 @@ def _change(
         afters.append(_share(drawn[1]))
         differences.append(afters[-1] - befores[-1])
         both = [*drawn[0], *drawn[1]]
-        if p is not None:
+        if not given:
             again = _largest([one.of for one in both], [one.hits for one in both])[1]
             shifts.append(again - len(left))
     spread = _percentiles(shifts or [0], level)

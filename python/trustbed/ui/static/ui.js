@@ -130,7 +130,9 @@
       const answer = await fetch(location.href, { headers: { accept: "text/html" } });
       if (answer.headers.get("content-security-policy")?.includes("sandbox")) return location.reload(); // a report
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-      if (!document.querySelector("main details[open]") && !getSelection().toString()) document.querySelector("main").replaceWith(page.querySelector("main"));
+      const main = page.querySelector("main");
+      if (!answer.ok || !main) return setTimeout(refresh, 10000); // an error, which may pass
+      if (!document.querySelector("main details[open]") && !getSelection().toString()) document.querySelector("main").replaceWith(main);
       if (at >= 0) rows()[at]?.classList.add("at");
       show();
       if (!page.body.hasAttribute("data-live")) return undefined;
