@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -15,11 +17,13 @@ import trustbed
 from tests.compare.testbeds import REPETITIONS, REQUESTS_EACH, Made, make_testbed, trace
 from trustbed.calls.chains import FEWEST
 from trustbed.compare.api import Options, compare
+from trustbed.compare.cases import Testbed, _alone, prefixes
 from trustbed.compare.chains import chains_of
 from trustbed.compare.error import CompareError
 from trustbed.compare.model import ChainResult, Comparison, MetricResult
 from trustbed.compare.sources import read_run
-from trustbed.report.compare.text import chain_sentences
+from trustbed.report.compare import verdicts
+from trustbed.report.compare.chain_words import chain_sentences
 
 GUEST = Made(slower=1 / 0.88, merged=4, packets=1.05, jitter_ns=2_000_000)
 BY = """
@@ -485,6 +489,7 @@ def test_one_testbed_is_too_few(beds: dict[str, Path]) -> None:
     [
         (Options(tolerance=0.0), "a tolerance of 0 %"),
         (Options(tolerances={"packet": 0.1}), "no metric is called packet"),
+        (Options(tolerances={"typo.requests_per_second": 0.1}), "no testbed has the metric typo."),
         (Options(resolution=0.5), "exceeds what is similar"),
         (Options(by="x"), "--by is for the factor of one run"),
     ],
@@ -494,3 +499,51 @@ def test_options_that_make_no_sense_are_refused(
 ) -> None:
     with pytest.raises(CompareError, match=said):
         compare(beds["metal"], beds["again"], options=options)
+
+
+def test_a_tolerance_of_its_own_stands_in_the_rules(beds: dict[str, Path]) -> None:
+    found = compare(
+        beds["metal"], beds["guest"], options=Options(tolerances={"requests_per_second": 0.3})
+    )
+    assert "at most 10 % of metal (requests completed 30 %). Equivalent" in verdicts.basis(found)
+
+
+def test_calls_in_another_order_are_not_the_same_although_as_many(tmp_path: Path) -> None:
+    made = Made(reads=2.0, calls=CYCLE)
+    metal = make_testbed(tmp_path / "metal.run", made, repetitions=FEWEST)
+    turned = replace(made, calls=CYCLE[::-1])
+    guest = make_testbed(tmp_path / "guest.run", turned, repetitions=FEWEST)
+    found = compare(metal, guest)
+    (candidate,) = found.cases[0].candidates
+    assert _levels(found)["system_calls"] == "equivalent"
+    assert verdicts.disordered(candidate)
+    assert "system calls (in number: their order differs)" in verdicts.summary(found)
+
+
+def test_repetitions_without_their_calls_are_counted(tmp_path: Path) -> None:
+    made = Made(reads=2.0, calls=CYCLE)
+    metal = make_testbed(tmp_path / "metal.run", made, repetitions=FEWEST)
+    guest = make_testbed(tmp_path / "guest.run", made, repetitions=FEWEST)
+    for number in range(2):
+        (path,) = (guest / f"rep-{number:03d}").rglob("*.calls.parquet")
+        path.unlink()
+    chains = compare(metal, guest).cases[0].candidates[0].chains
+    assert chains is not None
+    assert "2 repetitions without a whole trace are left out." in chains.note
+
+
+def _parts(*names: Sequence[str]) -> list[Any]:
+    return [SimpleNamespace(workloads={name: {"kind": "http"} for name in own}) for own in names]
+
+
+def test_workloads_that_not_all_have_are_named_and_none_in_common_is_refused() -> None:
+    parts = _parts(("fetch", "other"), ("fetch", "z"))
+    assert prefixes(["a", "b"], parts) == [{"fetch": ""}, {"fetch": ""}]
+    beds = [Testbed(name=name, source=None, parts={}) for name in "ab"]  # type: ignore[arg-type]
+    assert list(_alone(beds, parts, prefixes(["a", "b"], parts), "1MB")) == [
+        "a (1MB): not compared, since not all testbeds have it: other",
+        "b (1MB): not compared, since not all testbeds have it: z",
+    ]
+    apart = _parts(("fetch", "other"), ("fetch", "x"), ("other", "y"))
+    with pytest.raises(CompareError, match=r"no workload in common: a has fetch, other; b has"):
+        prefixes(["a", "b", "c"], apart)

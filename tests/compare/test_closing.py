@@ -47,3 +47,26 @@ def test_a_change_away_from_the_reference_closes_nothing() -> None:
     )
     assert found.named is None
     assert found.gaps == ("requests completed",)
+
+
+@pytest.mark.parametrize(
+    ("share", "named"), [(0.97, "offloads off"), (0.6, "guest as in the reference")]
+)
+def test_becoming_the_reference_is_named_only_where_nothing_else_closes_as_much(
+    share: float, named: str
+) -> None:
+    chosen = random.Random(3)
+    low = 0.5
+    back = Changed(
+        name="guest as in the reference", change="x", values=values({}, chosen), is_reference=True
+    )
+    rate = {"requests_per_second": low + share * (1 - low)}
+    other = Changed(name="offloads off", change="y", values=values(rate, chosen))
+    found = closing(
+        "guest",
+        values({}, chosen),
+        values({"requests_per_second": low}, chosen),
+        [back, other],
+        titles={},
+    )
+    assert found.named == named

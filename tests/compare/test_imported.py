@@ -232,7 +232,8 @@ def test_iperf3_of_a_run_and_imported_were_asked_for_the_same(tmp_path: Path) ->
 
 def test_what_a_program_does_not_say_is_not_asked_for(tmp_path: Path) -> None:
     varies = _ab(1000).replace("1048576 bytes", "Variable")
-    assert _imported(tmp_path, varies) == {"connections": "3", "keep_alive": "no"}
+    asked = {"path": "/link/1m.bin", "connections": "3", "keep_alive": "no"}
+    assert _imported(tmp_path, varies) == asked
 
 
 def test_iperf3_at_another_rate_is_another_test(tmp_path: Path) -> None:
@@ -445,3 +446,51 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
         compare(lab, lab)
     with pytest.raises(CompareError, match="no such directory"):
         compare(tmp_path / "none", lab)
+
+
+def test_files_count_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    lab = _results(tmp_path, "lab", [_ab(1000 + number) for number in range(12)])
+    part = read_results(lab, "lab").cells[0].part
+    names = [one.name for one in part.observed({"ab": ""}, None)]
+    assert names == [f"{number}.txt" for number in range(12)]
+
+
+def _httperf(options: str) -> str:
+    text = (FIXTURES / "httperf.txt").read_text(encoding="utf-8")
+    return text.replace("--uri=/1m.bin --rate=50", options)
+
+
+def _flent_of(seconds: int) -> str:
+    data = json.loads(_flent(10.0))
+    data["metadata"]["LENGTH"] = seconds
+    return json.dumps(data)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "said"),
+    [
+        (
+            _httperf("--uri=/1m.bin --rate=50"),
+            _httperf("--uri=/small --rate=2"),
+            "uri /1m.bin against /small; rate 50 against 2",
+        ),
+        (_flent_of(10), _flent_of(300), "duration 10 s against 300 s"),
+        (_ab(10), re.sub("(Document Path: +/)", r"\1a", _ab(10)), "path /"),
+    ],
+)
+def test_what_programs_were_asked_for_is_compared(
+    one: str, other: str, said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(CompareError, match=re.escape(said)):
+        compare(_results(tmp_path, "lab", [one] * 3), _results(tmp_path, "cloud", [other] * 3))
+
+
+def test_a_page_whose_length_varies_is_one_page(tmp_path: Path) -> None:
+    line = next(line for line in _ab(1).splitlines() if line.startswith("Document Length"))
+    varied = [_ab(1000 + n).replace(line, f"Document Length:  {1000 + n} bytes") for n in range(3)]
+    lab = _results(tmp_path, "lab", varied)
+    cloud = _results(tmp_path, "cloud", [_ab(1000 + number) for number in range(3)])
+    found = compare(lab, cloud)
+    assert [one.used for one in found.testbeds] == [3, 3]
+    said = "lab: the length of what was fetched varies: 1000 B, 1001 B, 1002 B"
+    assert said in found.caveats

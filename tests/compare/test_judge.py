@@ -11,6 +11,7 @@ from trustbed.compare.judge import CaseValues, Rules, Values, judge
 from trustbed.compare.model import CandidateResult
 from trustbed.compare.needed import MOST, repetitions_needed
 from trustbed.compare.statistics import Sample
+from trustbed.compare.words import needed as needed_words
 
 TENS = (99.0, 100.0, 101.0, 100.5, 99.5, 100.2, 99.8, 100.1, 99.9, 100.0)
 """Ten values around 100 that hardly vary."""
@@ -168,6 +169,20 @@ def test_more_noise_needs_more_repetitions_and_the_seed_decides() -> None:
     assert few < many <= MOST
     assert needed(8.0) == few
     assert needed(200.0) is None
+
+
+def test_what_is_open_needs_more_repetitions_than_there_are() -> None:
+    for seed in range(60):
+        chosen = random.Random(seed)
+        shift, spread = chosen.uniform(-0.1, 0.1), chosen.uniform(0.005, 0.08)
+        one = tuple(1 + chosen.gauss(0, spread) for _ in range(10))
+        other = tuple(1 + shift + chosen.gauss(0, spread) for _ in range(8))
+        (metric,) = _judged({"reads": one}, {"reads": other}).metrics
+        if metric.verdict == "open" and metric.repetitions_needed is not None:
+            assert metric.repetitions_needed > 10
+            assert needed_words(metric) == (
+                f"{metric.repetitions_needed} ({metric.repetitions_needed - 8} more)"
+            )
 
 
 def test_equal_testbeds_are_seldom_called_different() -> None:

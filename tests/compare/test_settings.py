@@ -70,14 +70,30 @@ def test_every_key_that_differs_is_set_back_by_itself(
 
 
 def test_a_guest_loses_its_offloads_and_gets_a_processor(tmp_path: Path) -> None:
-    guest = PLAIN.replace("[hosts.server]", '[hosts.server]\nguest = "virtio-net"')
+    guest = PLAIN.replace("[hosts.server]", '[hosts.server]\nguest = "e1000"')
     found = _changes(tmp_path, guest, guest)
     assert found["offloads of server off"] == (
-        'hosts.server.guest = { nic = "virtio-net", offloads = false }'
+        'hosts.server.guest = { nic = "e1000", offloads = false }'
     )
-    assert found["one more CPU for server"] == (
-        'hosts.server.guest = { nic = "virtio-net", cpus = 2 }'
-    )
+    assert found["one more CPU for server"] == 'hosts.server.guest = { nic = "e1000", cpus = 2 }'
+
+
+def test_a_guest_without_offloads_is_not_tried_without_them(tmp_path: Path) -> None:
+    guest = PLAIN.replace("[hosts.server]", '[hosts.server]\nguest = "virtio-net"')
+    assert not [name for name in _changes(tmp_path, guest, guest) if "offloads" in name]
+    none = PLAIN.replace("[hosts.server]", '[hosts.server]\nguest = "none"')
+    assert not [
+        name for name in _changes(tmp_path, none, none) if "server" in name and "CPU" in name
+    ]
+
+
+def test_the_change_that_makes_the_reference_is_marked(tmp_path: Path) -> None:
+    file = tmp_path / "candidate.toml"
+    file.write_text(PLAIN.replace('"10ms"', '"30ms"'), encoding="utf-8")
+    reference = tmp_path / "reference.toml"
+    reference.write_text(PLAIN, encoding="utf-8")
+    found, _ = settings(load(file), keys_of(load(file)), keys_of(load(reference)))
+    assert [one.name for one in found if one.is_reference] == ["link.delay as in the reference"]
 
 
 def test_a_change_that_makes_no_scenario_is_named_with_its_reason(tmp_path: Path) -> None:

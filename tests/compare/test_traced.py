@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from tests.compare.testbeds import Made, make_testbed
@@ -184,3 +186,28 @@ def test_a_directory_without_traces_or_results_says_what_can_be_read(tmp_path: P
     with pytest.raises(CompareError) as raised:
         compare(nothing, _traces(tmp_path, "host", SERVED))
     assert re.search(r"or traces of system calls \(trustbed trace, strace", raised.value.hint or "")
+
+
+def test_tables_whose_threads_are_wider_numbers_are_read(tmp_path: Path) -> None:
+    places = []
+    for name in ("host", "container"):
+        text = _traces(tmp_path, f"{name}-text", SERVED)
+        (place := tmp_path / name).mkdir()
+        for file in text.iterdir():
+            import_trace(file, place / f"{file.stem}.parquet")
+            table = pyarrow.parquet.read_table(place / f"{file.stem}.parquet")
+            at = table.schema.get_field_index("tid")
+            wide = table.set_column(at, "tid", table["tid"].cast("int64"))
+            pyarrow.parquet.write_table(wide, place / f"{file.stem}.parquet")
+        places.append(place)
+    chains = _candidate(*places).chains
+    assert chains is not None
+    assert (chains.walks, chains.invalid_walks) == (9, 0)
+    table = pyarrow.parquet.read_table(places[1] / "0.parquet")
+    at = table.schema.get_field_index("tid")
+    negative = table.set_column(at, "tid", pa.array([-1] * len(table), pa.int64()))
+    pyarrow.parquet.write_table(negative, places[1] / "0.parquet")
+    refused = _candidate(*places).chains
+    assert refused is not None
+    assert refused.walks == 0
+    assert "container 0.parquet has no table of calls" in refused.note

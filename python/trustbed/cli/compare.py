@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from trustbed.cli import DISCARD, FINE, REVIEW, arguments, terminal
 from trustbed.cli.analyze import describe
 from trustbed.cli.interrupt import signals_as_interrupts
+from trustbed.errors import TrustbedError
 from trustbed.report import printable
 from trustbed.scenario import load
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 LEVELS = ("beyond", "different", "open")
 _DEFAULT_BUDGET = "30min"
 _LARGEST_COUNT = 10_000
+_SCENARIO = "scenario.toml"
+"""Of a run directory; its own module loads what starts threads."""
 _MORE_REPETITIONS = (
     "each testbed needs three repetitions that count, better ten: the report lists what was left "
     "out, and why"
@@ -121,7 +124,8 @@ def parser() -> arguments.Parser:
         metavar="LEVEL",
         help="beyond: exit 4 if a metric certainly differs by more than the tolerance; "
         "different: exit 3 also if it certainly differs; open: also if it is not equivalent, or "
-        "was not judged. With any of them, exit 3 if no metric of a candidate was judged",
+        "was not judged, or system calls come in another order. With any of them, exit 3 if no "
+        "metric of a candidate was judged",
     )
     arguments.add_help(end)
     return parser
@@ -133,7 +137,7 @@ def run(words: Sequence[str]) -> int:
     _check(options)
     scenario = _scenario(options)
     study = None if scenario is None else load(scenario)
-    if options.explain or (study is not None and not study.first.machines):
+    if (options.explain or study is not None) and not _on_machines(options, study):
         from trustbed.testbed import prepare
 
         prepare()  # possible only as long as there is one thread: imports below start some
@@ -156,6 +160,19 @@ def run(words: Sequence[str]) -> int:
     elif not options.quiet:
         _show(found, options)
     return _exit_code(found, options.fail_on)
+
+
+def _on_machines(options: argparse.Namespace, study: ScenarioFile | None) -> bool:
+    """Whether what is run, or run again, is on machines, which need no namespaces here."""
+    if study is not None:
+        return bool(study.first.machines)
+    places = [Path(word) for given in options.testbeds for word in (given, given.partition("=")[2])]
+    files = [place / _SCENARIO for place in places if place.name]
+    files = [file for file in files if file.is_file()]
+    try:
+        return bool(files) and all(load(file).first.machines for file in files)
+    except TrustbedError:
+        return False  # it is told where runs are read
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -235,6 +252,8 @@ def _compared(
         )
     finally:
         shown.close()
+    if not answers:
+        print("nothing to explain: no level is certainly different", file=sys.stderr)
     return replace(found, explanation=tuple(answers))
 
 
@@ -315,7 +334,11 @@ def _exit_code(found: Comparison, fail_on: str | None) -> int:
     metrics = [one for _, _, one in found.metrics()]
     if any(verdicts.fails(one, "beyond") for one in metrics):
         return DISCARD
-    return REVIEW if reasons or any(verdicts.fails(one, fail_on) for one in metrics) else FINE
+    failed = any(verdicts.fails(one, fail_on) for one in metrics)
+    if fail_on == "open":
+        candidates = [candidate for case in found.cases for candidate in case.candidates]
+        failed = failed or any(map(verdicts.disordered, candidates))
+    return REVIEW if reasons or failed else FINE
 
 
 def _repetitions(text: str) -> int:

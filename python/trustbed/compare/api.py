@@ -14,7 +14,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from trustbed.compare import tracing_cost
+from trustbed.compare import tracing_cost, transfer_causes
 from trustbed.compare.cases import (
     Arrangement,
     Gathered,
@@ -196,10 +196,13 @@ def compared(arranged: Arrangement, options: Options) -> Comparison:
         seed=options.seed,
     )
     judged, family = judge(gathered.cases, rules)
+    _check_tolerances(options, judged)
     cases = tuple(_with_chains(case, gathered, options.order) for case in judged)
     sources = {one.source.path: one.source for one in arranged.testbeds}
     caveats = [note for source in sources.values() for note in source.notes]
     caveats += [*measured_apart(arranged), *tracing_cost.caveats(arranged.by, gathered.cases)]
+    caveats += tracing_cost.of_cases(arranged, gathered.cases)
+    caveats += [word for case in gathered.cases for word in transfer_causes.differences(case)]
     if not arranged.interleaved:
         caveats.append(
             "the testbeds were not run in turns, so a drift of the machine between the runs counts "
@@ -220,6 +223,22 @@ def compared(arranged: Arrangement, options: Options) -> Comparison:
         not_compared=tuple(arranged.unmatched),
         caveats=tuple([*gathered.caveats, *caveats]),
     )
+
+
+def _check_tolerances(options: Options, judged: Sequence[CaseResult]) -> None:
+    """Checks that every metric of a workload that has a tolerance of its own is there.
+
+    Raises:
+        CompareError: One is not: the workload's name is mistyped.
+    """
+    cases = [candidate for case in judged for candidate in case.candidates]
+    known = {metric.key for candidate in cases for metric in candidate.metrics}
+    for key in options.tolerances:
+        if "." in key and key not in known:
+            raise CompareError(
+                f"no testbed has the metric {key}, so it needs no tolerance",
+                f"there are: {', '.join(sorted(known)) or 'none'}",
+            )
 
 
 def _with_chains(case: CaseResult, gathered: Gathered, order: int) -> CaseResult:

@@ -88,7 +88,7 @@ def written(one: Repetition) -> Mapping[str, WrittenCalls]:
             repetition=one.directory,
             is_whole=(report := row.get("report") or {}).get("complete") is True,
             architecture=report.get("architecture"),
-            read=partial(one.table, f"{row['name']}.calls"),
+            read=partial(one.table, f"{row['name']}.calls", columns=["call", "tid"]),
         )
         for row in one.record.get("traces") or ()
         if row.get("mode") == "calls"

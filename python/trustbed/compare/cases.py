@@ -6,7 +6,7 @@ one source a factor's levels are the testbeds, and a case is a combination of th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from trustbed.compare.calls import WrittenCalls
@@ -150,6 +150,16 @@ def _first(names: Sequence[str], reference: str | None, what: str) -> list[str]:
     return [reference, *(name for name in names if name != reference)]
 
 
+def levels_of(arranged: Arrangement, testbed: Testbed) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """The cases of a testbed: label, and the levels of its factors but that of the testbeds."""
+    for cell in testbed.source.cells:
+        if arranged.by == "run":
+            yield cell.label, cell.levels
+        elif cell.levels.get(arranged.by) == testbed.name:
+            rest = {name: level for name, level in cell.levels.items() if name != arranged.by}
+            yield _others(cell, arranged.by), rest
+
+
 def _others(cell: SourceCell, key: str) -> str:
     return ", ".join(level for name, level in cell.levels.items() if name != key)
 
@@ -208,15 +218,17 @@ def gather(arranged: Arrangement, *, warm_up: int) -> Gathered:
     left_out: dict[str, list[LeftOut]] = {one.name: [] for one in arranged.testbeds}
     used = dict.fromkeys(left_out, 0)
     dropped = dict.fromkeys(left_out, 0)
+    names = [one.name for one in arranged.testbeds]
     for label in arranged.cases:
         traced: dict[str, bool] = {}
         parts = [one.parts[label] for one in arranged.testbeds]
-        called = _called(arranged.testbeds, parts, label)
+        called = prefixes(names, parts, label)
+        found.caveats += _alone(arranged.testbeds, parts, called, label)
         point = common_point(parts, called, warm_up=warm_up)
         values = []
-        for testbed, part, names in zip(arranged.testbeds, parts, called, strict=True):
+        for testbed, part, prefixed in zip(arranged.testbeds, parts, called, strict=True):
             kept = []
-            for one in part.observed(names, point):
+            for one in part.observed(prefixed, point):
                 why = "a round of the warm-up" if one.round < warm_up else one.found.invalid
                 if why is None:
                     kept.append(one)
@@ -255,22 +267,53 @@ def check_work(arranged: Arrangement) -> None:
         CompareError: One is asked for something else.
     """
     for label in arranged.cases:
-        _called(arranged.testbeds, [one.parts[label] for one in arranged.testbeds], label)
+        prefixes(
+            [one.name for one in arranged.testbeds],
+            [one.parts[label] for one in arranged.testbeds],
+            label,
+        )
 
 
-def _called(testbeds: Sequence[Testbed], parts: Sequence[Part], label: str) -> list[dict[str, str]]:
+def prefixes(names: Sequence[str], parts: Sequence[Part], label: str = "") -> list[dict[str, str]]:
     """How the metrics of each testbed's workloads are prefixed: those that all have.
 
     Without a prefix where there is only one.
+
+    Raises:
+        CompareError: They have none in common, or one that was asked something else.
     """
     first = parts[0]
     pairs: list[Mapping[str, str]] = [{name: name for name in first.workloads}]
-    for testbed, part in zip(testbeds[1:], parts[1:], strict=True):
-        where = f"{testbeds[0].name} and {testbed.name}" + (f", {label}" if label else "")
+    for name, part in zip(names[1:], parts[1:], strict=True):
+        where = f"{names[0]} and {name}" + (f", {label}" if label else "")
         pairs.append(dict(matched(first.workloads, part.workloads, where)))
     common = [name for name in first.workloads if all(name in one for one in pairs)]
+    if not common:
+        have = "; ".join(
+            f"{name} has {', '.join(part.workloads) or 'none'}"
+            for name, part in zip(names, parts, strict=True)
+        )
+        raise CompareError(
+            f"the testbeds have no workload in common{f', {label}' if label else ''}: {have}",
+            "compare runs of the same scenario",
+        )
     alone = len(common) == 1
     return [{one[name]: "" if alone else name for name in common} for one in pairs]
+
+
+def _alone(
+    testbeds: Sequence[Testbed],
+    parts: Sequence[Part],
+    called: Sequence[Mapping[str, str]],
+    label: str,
+) -> Iterable[str]:
+    """A word about every workload that not all testbeds have."""
+    where = f" ({label})" if label else ""
+    for testbed, part, names in zip(testbeds, parts, called, strict=True):
+        rest = [name for name in part.workloads if name not in names]
+        if rest:
+            listed = ", ".join(rest)
+            yield f"{testbed.name}{where}: not compared, since not all testbeds have it: {listed}"
 
 
 def _values(testbed: str, kept: Sequence[Observed]) -> Values:
@@ -287,7 +330,10 @@ def _values(testbed: str, kept: Sequence[Observed]) -> Values:
             calls.setdefault(name, []).append(counts)
     if not kept:
         absent = dict.fromkeys(LEVELS, "no repetition counts")
-    return Values(testbed=testbed, metrics=metrics, per=per, absent=absent, calls=calls)
+    causes = [cause for one in kept for cause in one.found.causes]
+    return Values(
+        testbed=testbed, metrics=metrics, per=per, absent=absent, calls=calls, causes=causes
+    )
 
 
 def _incomplete(testbed: str, label: str, planned: int, kept: Sequence[Observed]) -> Iterable[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from trustbed.compare.calls import WrittenCalls
@@ -49,40 +50,49 @@ def chains_of(
         order: Calls of a state, 1 to 4.
     """
     traces = [{trace for one in side for trace in one} for side in (reference, candidate)]
-    trace = next(iter(sorted(set.intersection(*traces))), None)
-    if trace is None:
+    common = sorted(set.intersection(*traces))
+    if not common:
         return None
+    trace, *others = common
     sides = [
         [one[trace] for one in side if trace in one and one[trace].is_whole]
         for side in (reference, candidate)
     ]
     lost = sum(len(side) for side in (reference, candidate)) - sum(map(len, sides))
     if min(map(len, sides)) < LEAST:
-        return _nothing(f"Fewer than {LEAST} repetitions of a testbed have a whole trace.")
+        return _nothing(order, f"Fewer than {LEAST} repetitions of a testbed have a whole trace.")
     machines = [{one.architecture for one in side if one.architecture} for side in sides]
     if all(machines) and machines[0] != machines[1]:
         return _nothing(
+            order,
             f"{names[0]} was traced on {_listed(machines[0])}, {names[1]} on "
-            f"{_listed(machines[1])}: other calls are made there, so chains are not compared."
+            f"{_listed(machines[1])}: other calls are made there, so chains are not compared.",
         )
     from trustbed._core import CallAlphabet
     from trustbed.calls.chains import Options, compare_calls
     from trustbed.calls.errors import CallsError
 
     alphabet = CallAlphabet()
-    own, other = (
-        list(_sequences(side, name, alphabet)) for side, name in zip(sides, names, strict=True)
-    )
     try:
+        own, other = (
+            list(_sequences(side, name, alphabet)) for side, name in zip(sides, names, strict=True)
+        )
+        lost += sum(map(len, sides)) - len(own) - len(other)
+        if min(len(own), len(other)) < LEAST:
+            return _nothing(
+                order, f"Fewer than {LEAST} repetitions of a testbed have a table of calls."
+            )
         found = compare_calls(own, other, alphabet, options=Options(order=order))
     except CallsError as error:
-        return _nothing(f"Not compared: {error.message}.")
+        return _nothing(order, f"Not compared: {error.message}.")
     try:
         later = _later(own, other, alphabet, Options(skip=skip, order=order, changes=1, edges=1))
     except CallsError:
         later = None  # too little is left behind so many calls
-    note = f"{lost} repetitions without a whole trace are left out." if lost else ""
-    return _result(found, trace, note, later)
+    notes = [f"{lost} repetitions without a whole trace are left out."] if lost else []
+    if others:
+        notes.append(f"Other traces that both have are not compared: {', '.join(others)}.")
+    return _result(found, trace, " ".join(notes), later)
 
 
 def _later(
@@ -118,18 +128,26 @@ def _listed(machines: Collection[str]) -> str:
 def _sequences(
     written: Sequence[WrittenCalls], name: str, alphabet: CallAlphabet
 ) -> Iterator[Sequences]:
+    from trustbed.calls.errors import CallsError
     from trustbed.calls.sequences import repetition
 
     for one in written:
         table = one.read()
-        if table is not None and len(table):
+        if table is None or not len(table):
+            continue
+        shown = f"{name} {one.repetition}"
+        try:
             called = pc.fill_null(table["call"].cast("string"), "unknown")
-            yield repetition(f"{name} {one.repetition}", called, alphabet, threads=table["tid"])
+            threads = pc.fill_null(table["tid"].cast("uint32"), 0)
+            found = repetition(shown, called, alphabet, threads=threads)
+        except (pa.ArrowException, KeyError, ValueError) as error:
+            raise CallsError(f"{shown} has no table of calls: {error}", "trace it again") from None
+        yield found
 
 
-def _nothing(note: str) -> ChainResult:
+def _nothing(order: int, note: str) -> ChainResult:
     return ChainResult(
-        order=1,
+        order=order,
         walks=0,
         invalid_walks=0,
         invalid_transitions=0,

@@ -3,7 +3,9 @@
 A gap is a metric in which reference and candidate certainly differ. A change closes the share
 (m_changed − m_candidate) / (m_reference − m_candidate) of it. It is named if the changed testbed
 certainly differs from the candidate (Welch, Holm over all changes and gaps), moves towards the
-reference, and closes at least half of the gap; of several the one that closes the gaps best.
+reference, and closes at least half of the gap; of several the one that closes the gaps best. A
+change that makes the candidate the reference closes them by definition: another one that closes
+nearly as much says more, and is named before it.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ from trustbed.compare.statistics import (
 from trustbed.report.words import listed
 
 HALF = 0.5
+_NEARLY = 0.8
+"""Of what the reference's own scenario closes, from which on another change is named instead."""
 Measured = Mapping[str, Sequence[float]]
 """Values of repetitions by metric."""
 
@@ -36,6 +40,7 @@ class Changed:
     name: str
     change: str
     values: Measured
+    is_reference: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +74,8 @@ def closing(
         if (share := _share(index, metric, reference, unchanged, one, resolution)) is not None
     ]
     adjusted = holm([share.p for share in shares])
-    results, best = [], None
+    results: list[tuple[float, SettingResult]] = []
+    best: dict[bool, tuple[float, str]] = {}
     for index, one in enumerate(changed):
         own = [
             (share, p) for share, p in zip(shares, adjusted, strict=True) if share.setting == index
@@ -79,10 +85,10 @@ def closing(
         mean = sum(max(0.0, _closeness(share.closed)) for share, _ in certain) / max(1, len(gaps))
         results.append((mean, _result(one, top, titles)))
         enough = top is not None and _closeness(top[0].closed) >= HALF
-        if enough and (best is None or mean > best[0]):
-            best = (mean, one.name)
+        if enough and (one.is_reference not in best or mean > best[one.is_reference][0]):
+            best[one.is_reference] = (mean, one.name)
     results.sort(key=lambda pair: -pair[0])
-    named = None if best is None else best[1]
+    named = _named(best.get(False), best.get(True))
     settings = tuple(result for _, result in results)
     return Ablation(
         candidate=candidate,
@@ -94,6 +100,13 @@ def closing(
         rounds=rounds,
         seconds=seconds,
     )
+
+
+def _named(other: tuple[float, str] | None, reference: tuple[float, str] | None) -> str | None:
+    """The best change, or that to the reference's scenario where no other does nearly as well."""
+    if other is not None and (reference is None or other[0] >= _NEARLY * reference[0]):
+        return other[1]
+    return None if reference is None else reference[1]
 
 
 def _closeness(closed: float) -> float:

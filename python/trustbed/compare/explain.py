@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from trustbed.compare.cases import prefixes
 from trustbed.compare.closing import Changed, Measured, closing
 from trustbed.compare.error import CompareError
 from trustbed.compare.model import Ablation, Comparison
@@ -239,10 +240,7 @@ class _Study:
     def _judged(self, rounds: int, seconds: float, broken: Mapping[str, str]) -> Ablation:
         kept = [one for one in self._variants if one.name not in broken]
         parts = [read_run(self._out / one.directory, one.name).cells[0].part for one in kept]
-        called = [
-            {name: "" if len(part.workloads) == 1 else name for name in part.workloads}
-            for part in parts
-        ]
+        called = prefixes([one.name for one in kept], parts)
         point = common_point(parts, called)
         values: list[Measured] = []
         for part, names in zip(parts, called, strict=True):
@@ -254,7 +252,12 @@ class _Study:
             values.append(held)
         titles = {one.key: titled(one) for _, _, one in self._found.metrics()}
         changed = [
-            Changed(name=one.name, change=one.setting.change, values=own)
+            Changed(
+                name=one.name,
+                change=one.setting.change,
+                values=own,
+                is_reference=one.setting.is_reference,
+            )
             for one, own in zip(kept, values, strict=True)
             if one.setting is not None
         ]

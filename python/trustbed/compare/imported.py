@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trustbed.compare.calls import WrittenCalls
@@ -125,7 +126,7 @@ def read_results(path: Path, name: str, *, others: str = "") -> Source:
     Raises:
         CompareError: Nothing in it can be read, or it holds results of several programs.
     """
-    files = [path] if path.is_file() else sorted(one for one in path.iterdir() if one.is_file())
+    files = [path] if path.is_file() else in_order(one for one in path.iterdir() if one.is_file())
     by_test: dict[str, list[tuple[str, _Result]]] = {}
     unread = []
     for file in files:
@@ -137,7 +138,7 @@ def read_results(path: Path, name: str, *, others: str = "") -> Source:
     # What broke before it could name its tests is missing in each of them.
     if len(by_test) > 1 and all(one.found.invalid for _, one in by_test.get("", [])):
         broken = by_test.pop("", [])
-        by_test = {test: sorted([*held, *broken], key=_file) for test, held in by_test.items()}
+        by_test = {test: sorted([*held, *broken], key=_place) for test, held in by_test.items()}
     if not tools:
         raise CompareError(
             f"neither a run nor results that can be read, {path}",
@@ -149,6 +150,7 @@ def read_results(path: Path, name: str, *, others: str = "") -> Source:
             "put those of each program into a directory of its own",
         )
     (tool,) = tools
+    notes = list(_without_length(name, by_test))
     several = len(by_test) > 1
     cells = [
         SourceCell(
@@ -163,7 +165,7 @@ def read_results(path: Path, name: str, *, others: str = "") -> Source:
         for test, held in by_test.items()
     ]
     _check_same_asked(path, by_test)
-    notes = list(_failures(name, tool, [one for held in by_test.values() for _, one in held]))
+    notes += _failures(name, tool, [one for held in by_test.values() for _, one in held])
     if unread:
         notes.append(beside(name, "results", unread))
     return Source(name=name, path=path, cells=cells, facts={"program": tool}, notes=notes)
@@ -176,8 +178,31 @@ def beside(name: str, what: str, others: Sequence[str]) -> str:
     return f"{name}: beside its {what} there is what cannot be read, and is no repetition: {listed}"
 
 
-def _file(held: tuple[str, _Result]) -> str:
-    return held[0]
+def in_order(files: Iterable[Path]) -> list[Path]:
+    """Files as they are numbered: ``2.txt`` comes before ``10.txt``."""
+    return sorted(files, key=lambda file: numbered(file.name))
+
+
+def numbered(name: str) -> list[tuple[int, int, str]]:
+    """What sorts names by the numbers in them."""
+    parts = re.split(r"([0-9]+)", name)
+    return [(0, int(one), one) if one.isdecimal() else (1, 0, one) for one in parts]
+
+
+def _place(held: tuple[str, _Result]) -> list[tuple[int, int, str]]:
+    return numbered(held[0])
+
+
+def _without_length(name: str, by_test: Mapping[str, list[tuple[str, _Result]]]) -> Iterator[str]:
+    """Leaves out how long a page is that is now longer, now shorter; a word about it."""
+    for held in by_test.values():
+        lengths = {one.asked["object"] for _, one in held if "object" in one.asked}
+        if len(lengths) > 1:
+            held[:] = [
+                (file, replace(one, asked={k: v for k, v in one.asked.items() if k != "object"}))
+                for file, one in held
+            ]
+            yield f"{name}: the length of what was fetched varies: {', '.join(sorted(lengths)[:3])}"
 
 
 def _check_same_asked(path: Path, by_test: Mapping[str, Sequence[tuple[str, _Result]]]) -> None:
@@ -279,6 +304,7 @@ def _ab(text: str) -> Iterator[_Result]:
     row = _first(ab.summary(text))
     totals = [one["median_ns"] for one in ab.times(text).to_pylist() if one["phase"] == "total"]
     asked = _asked(
+        path=row["path"],
         object=_bytes(row["document_bytes"]),
         connections=row["concurrency"],
         keep_alive="no" if row["keep_alive_requests"] is None else "yes",
@@ -309,7 +335,15 @@ def _httperf(text: str) -> Iterator[_Result]:
     if not row.get("replies"):
         yield _broken("httperf", "httperf got no reply")
         return
-    yield _requests_of("httperf", row, {}, None)
+    yield _requests_of("httperf", row, _asked_of_httperf(text), None)
+
+
+def _asked_of_httperf(text: str) -> Asked:
+    """Of its command line, which it prints first, with all that is usual."""
+    first = text.lstrip().partition("\n")[0]
+    given = dict(re.findall(r"--([a-z-]+)=(\S+)", first))
+    names = ("uri", "rate", "period", "num-conns", "num-calls", "wsess", "wlog")
+    return {name: given[name] for name in names if name in given}
 
 
 def _requests_of(tool: str, row: Row, asked: Asked, median_ns: Cell, broken: int = 0) -> _Result:
@@ -373,7 +407,11 @@ def _flent(text: str) -> Iterator[_Result]:
     p50, p90 = row["ping_p50_ns"], row["ping_p90_ns"]
     if isinstance(p50, int) and isinstance(p90, int):
         values["rtt_spread_seconds"] = (p90 - p50) / _SECOND
-    yield _Result("flent", "", {"test": str(row["test"])}, _observation("flent", values))
+    length = json.loads(text)["metadata"].get("LENGTH")
+    asked = _asked(
+        test=row["test"], duration=f"{length:g} s" if isinstance(length, (int, float)) else None
+    )
+    yield _Result("flent", "", asked, _observation("flent", values))
 
 
 def _k8s_netperf(text: str) -> Iterator[_Result]:

@@ -60,6 +60,7 @@ class Values:
         per: What counted metrics are counted for: ``request``, ``MB`` or ``trace``, by key.
         absent: Why a metric or a whole level has no values, by its key or level.
         calls: How often each system call was made in every repetition, by workload.
+        causes: Cause and verdict of every judged transfer.
     """
 
     testbed: str
@@ -67,6 +68,7 @@ class Values:
     per: Mapping[str, str] = field(default_factory=dict)
     absent: Mapping[str, str] = field(default_factory=dict)
     calls: Mapping[str, _Counts] = field(default_factory=dict)
+    causes: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

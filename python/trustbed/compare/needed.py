@@ -40,14 +40,14 @@ def repetitions_needed(
 ) -> int | None:
     """Repetitions on each side with which the metric is different or equivalent in 80 %.
 
-    ``None`` if not even :data:`MOST` would do, or if a side has no spread to go by. ``family`` is
-    how many tests share the error: each gets its part (Bonferroni), a little less than Holm's
-    procedure would give it.
+    More than either side has: with those it is open. ``None`` if not even :data:`MOST` would do,
+    or if a side has no spread to go by. ``family`` is how many tests share the error: each gets
+    its part (Bonferroni), a little less than Holm's procedure would give it.
     """
     if reference.sd is None or candidate.sd is None:
         return None
     generator = random.Random(seed)
-    tried = max(LEAST, min(reference.count, candidate.count))
+    tried = max(LEAST, reference.count + 1, candidate.count + 1)
     while tried <= MOST:
         settled = sum(
             _settled(

@@ -40,6 +40,7 @@ class Observation:
         dropped_at_start: Requests of the warm-up.
         traced: Whether system calls of a compared workload were traced.
         calls: How often each was made, by what the workload is called.
+        causes: Cause and verdict of every judged transfer of a compared workload.
     """
 
     values: dict[str, float] = field(default_factory=dict)
@@ -49,6 +50,7 @@ class Observation:
     dropped_at_start: int = 0
     traced: bool = False
     calls: dict[str, dict[str, float]] = field(default_factory=dict)
+    causes: list[tuple[str, str]] = field(default_factory=list)
 
 
 def invalid(one: Repetition) -> str | None:
@@ -84,6 +86,11 @@ def observe(one: Repetition, workloads: Mapping[str, str], *, point: str | None)
     found = Observation(invalid=invalid(one))
     if found.invalid is not None:
         return found
+    found.causes = [
+        (str(row["cause"]), str(row["verdict"]))
+        for row in one.transfers
+        if row["workload"] in workloads
+    ]
     clocks = _clock_trouble(one)
     for name, called in workloads.items():
         if one.workload(name).get("kind") in ESTIMATORS:

@@ -35,11 +35,13 @@ class Setting:
         name: In words.
         change: The keys with their new values, as a scenario has them.
         study: The candidate's scenario with that change.
+        is_reference: It is the reference's scenario then: what was set back is all that differed.
     """
 
     name: str
     change: str
     study: ScenarioFile
+    is_reference: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,10 @@ def settings(
     """Every change that gives another valid scenario, and a word about each that does not."""
     found, skipped = [], []
     seen = {_nameless(study_of(file, candidate, ""))}
+    try:
+        goal = _nameless(study_of(file, reference, ""))
+    except TrustbedError:  # what it names lies beside its own file
+        goal = None
     for change in (*_differences(candidate, reference), *_usual(candidate)):
         try:
             study = study_of(file, _applied(candidate, change), change.name)
@@ -70,7 +76,14 @@ def settings(
         scenario = _nameless(study)
         if scenario not in seen:
             seen.add(scenario)
-            found.append(Setting(name=change.name, change=change.words, study=study))
+            found.append(
+                Setting(
+                    name=change.name,
+                    change=change.words,
+                    study=study,
+                    is_reference=scenario == goal,
+                )
+            )
     return found, skipped
 
 
@@ -159,12 +172,14 @@ def _usual(keys: Keys) -> Iterator[_Change]:
 
 def _guests(keys: Keys) -> Iterator[_Change]:
     for name, host in _tables(keys, "hosts"):
-        if "guest" not in host:
+        guest = host.get("guest", "none")
+        if guest == "none":
             continue
-        guest = host["guest"]
         own: Mapping[str, Any] = {"nic": guest} if isinstance(guest, str) else guest
         path = ("hosts", name, "guest")
-        if own.get("offloads", True):
+        if own.get("nic") == "virtio-net":
+            pass  # it has none here
+        elif own.get("offloads", True):
             yield _Change(f"offloads of {name} off", path, {**own, "offloads": False})
         else:
             yield _Change(f"offloads of {name} on", path, {**own, "offloads": True})

@@ -22,7 +22,7 @@ from trustbed.calls.errors import CallsError
 from trustbed.calls.importing import format_of, import_trace
 from trustbed.calls.summary import architecture, by_call, complete
 from trustbed.compare.calls import READS, WrittenCalls
-from trustbed.compare.imported import beside
+from trustbed.compare.imported import beside, in_order
 from trustbed.compare.observing import Observation
 from trustbed.compare.sources import Observed, Source, SourceCell
 from trustbed.compare.workloads import Asked
@@ -89,7 +89,7 @@ class TracedPart:
 
 def read_traces(path: Path, name: str) -> Source | None:
     """A directory of traces, or a single one; ``None`` if there is none in it."""
-    files = [path] if path.is_file() else sorted(one for one in path.iterdir() if one.is_file())
+    files = [path] if path.is_file() else in_order(one for one in path.iterdir() if one.is_file())
     programs = {file: program for file in files if (program := _program(file)) is not None}
     if not programs:
         return None

@@ -104,10 +104,13 @@ def _named(one: MetricResult) -> str:
 
 
 def needed(one: MetricResult) -> str:
-    """How many repetitions would settle an open metric."""
+    """How many repetitions would settle an open metric, of each testbed, and how many are new."""
     from trustbed.compare.needed import MOST
 
     if one.verdict != "open":
         return ""
     count = one.repetitions_needed
-    return f"more than {MOST}" if count is None else str(count)
+    if count is None:
+        return f"more than {MOST}"
+    there = min(0 if side is None else side.count for side in (one.reference, one.candidate))
+    return f"{count} ({count - there} more)"

@@ -10,6 +10,7 @@ from trustbed.compare import words
 from trustbed.compare.metrics import LEVEL_TITLES
 from trustbed.compare.model import CandidateResult, CaseResult, Comparison, MetricResult, Verdict
 from trustbed.report.compare import verdicts
+from trustbed.report.compare.chain_words import chain_sentences
 from trustbed.report.printable import printable
 
 SIGNS: dict[Verdict, str] = {
@@ -70,7 +71,18 @@ def _metrics(case: CaseResult, candidate: CandidateResult) -> Iterator[str]:
     yield "|---|---:|---:|---:|---|---|---|---|---|---:|"
     for one in candidate.metrics:
         yield from _row(_cells(one))
-    for line in verdicts.changed_calls(candidate):
+    needed = [
+        f"{words.titled(one)}: {words.needed(one)}"
+        for one in candidate.metrics
+        if one.verdict == "open"
+    ]
+    notes = [
+        *verdicts.changed_calls(candidate),
+        *([f"Repetitions that would settle what is open: {', '.join(needed)}."] if needed else []),
+        *(f"{titles}: {causes}" for titles, causes in verdicts.meanings(candidate.metrics)),
+        *(chain_sentences(candidate.chains) if candidate.chains is not None else ()),
+    ]
+    for line in notes:
         yield from ("", _plain(line))
     yield from ("", "</details>")
 

@@ -21,7 +21,7 @@ from trustbed.compare.model import (
 from trustbed.report import definitions
 from trustbed.report.compare import verdicts
 from trustbed.report.compare.bars import WIDTH, Bar, bar_of
-from trustbed.report.compare.text import chain_sentences
+from trustbed.report.compare.chain_words import chain_sentences
 from trustbed.report.html.elements import Provenance
 from trustbed.report.html.payload import Payload
 from trustbed.report.html.render import fill

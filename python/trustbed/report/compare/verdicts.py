@@ -19,7 +19,8 @@ from trustbed.report.words import counted, listed
 FAILURES: Mapping[str, str] = {
     "beyond": "a metric certainly differs by more than the tolerance",
     "different": "a metric certainly differs",
-    "open": "a metric certainly differs, is not certainly equivalent, or was not judged",
+    "open": "a metric certainly differs, is not certainly equivalent, or was not judged, or "
+    "system calls come in another order",
 }
 """What ``--fail-on`` takes, the strictest last."""
 
@@ -56,9 +57,13 @@ def not_judged(candidate: CandidateResult) -> str | None:
 def summary(found: Comparison) -> str:
     """The levels at which anything differs, in one sentence."""
     by_verdict: dict[str, list[str]] = {}
+    candidates = [candidate for case in found.cases for candidate in case.candidates]
     for level in LEVEL_TITLES:
         verdict = _overall(found, level)
-        by_verdict.setdefault(verdict, []).append(LEVEL_TITLES[level].lower())
+        title = LEVEL_TITLES[level].lower()
+        if level == "system_calls" and verdict == "equivalent" and any(map(disordered, candidates)):
+            title = f"{title} (in number: their order differs)"
+        by_verdict.setdefault(verdict, []).append(title)
     said = []
     for verdict, word in (
         ("different", "different at"),
@@ -70,6 +75,11 @@ def summary(found: Comparison) -> str:
             said.append(f"{word} {listed(by_verdict[verdict])}")
     text = "; ".join(said)
     return f"{text[:1].upper()}{text[1:]}."
+
+
+def disordered(candidate: CandidateResult) -> bool:
+    """Whether the order of its system calls is outside the reference's own spread."""
+    return candidate.chains is not None and candidate.chains.consistent is False
 
 
 def _overall(found: Comparison, level: Level) -> str:
@@ -87,9 +97,15 @@ def _overall(found: Comparison, level: Level) -> str:
 
 def basis(found: Comparison) -> str:
     """What the verdicts rest on."""
+    own = {
+        f"{words.titled(one)} {100 * one.tolerance:g} %": None
+        for _, _, one in found.metrics()
+        if one.tolerance != found.tolerance
+    }
+    single = f" ({', '.join(own)})" if own else ""
     return (
         f"Similar: the means differ by at most {100 * found.tolerance:g} % of "
-        f"{found.reference}. Equivalent: certainly so (two one-sided Welch tests at 5 %). "
+        f"{found.reference}{single}. Equivalent: certainly so (two one-sided Welch tests at 5 %). "
         f"Different: certainly by more than {100 * found.resolution:g} %, all "
         f"{counted(found.family, 'test')} of this report together at 5 % (Welch, Holm)."
     )

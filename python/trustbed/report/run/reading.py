@@ -120,13 +120,13 @@ class Repetition:
         """The record of one workload; empty if it did not run."""
         return next((one for one in self.workloads if one["name"] == name), {})
 
-    def table(self, name: str) -> pa.Table | None:
-        """A derived table by its name; ``None`` if there is none."""
+    def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table | None:
+        """A derived table by its name, or these columns of it; ``None`` if there is none."""
         path = self.path / TABLES / f"{name}.parquet"
         if not path.is_file():
             return None
         try:
-            return pa.parquet.read_table(path)
+            return pa.parquet.read_table(path, columns=columns)
         except (OSError, pa.ArrowException) as error:
             raise _damaged(path, error) from None
 
