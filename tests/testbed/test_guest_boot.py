@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shutil
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -208,6 +209,31 @@ with Testbed(plan(guests)) as testbed:
     for pid in pids:
         assert not Path(f"/proc/{pid}").exists()
     assert (runner.namespaces(), runner.records()) == ([], [])
+
+
+def test_a_guest_has_the_programs_of_its_image(runner: Machine, tmp_path: Path) -> None:
+    image = tmp_path / "image"
+    for name in ("bin", "lib", "lib64"):
+        (image / "usr" / name).mkdir(parents=True)
+        (image / name).symlink_to(f"usr/{name}")
+    program = shutil.which("env")
+    assert program is not None
+    told = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
+    libraries = [word for word in told.split() if word.startswith("/")]
+    for file in (program, *libraries):
+        target = image / Path(file).relative_to("/")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(Path(file).resolve(), target)
+    code = """
+from pathlib import Path
+with Testbed(planned(image=Path(sys.argv[1]))) as testbed:
+    run = lambda *words: testbed.run("client", list(words), seconds=100).stdout
+    print(json.dumps([run("env", "--version"), run("uname", "-s"), run("ls", "/usr/bin")]))
+"""
+    version, system, programs = runner.python(GUEST + code, str(image))
+    assert "coreutils" in version, "its own, not busybox's"
+    assert system == "Linux\n", "what it lacks is busybox's"
+    assert programs == "env\n"
 
 
 def test_a_kernel_that_does_not_boot_is_an_error_with_its_console(

@@ -7,6 +7,7 @@ can run guests is checked before the run, elsewhere.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 from trustbed.scenario.error import nearest
@@ -35,7 +36,8 @@ class Guest:
 
     ``offloads``: its kernel leaves segmentation and checksums to the card, as far as the model
     supports them. ``accelerator``: what runs its CPUs; ``auto`` is KVM where a test boot works,
-    and emulation (TCG) elsewhere.
+    and emulation (TCG) elsewhere. ``image``: its root file system, a directory or a tar archive;
+    ``None``: busybox and the agent.
     """
 
     nic: NicModel = "virtio-net"
@@ -43,6 +45,7 @@ class Guest:
     memory_bytes: int = 256 << 20
     offloads: bool = True
     accelerator: Accelerator = "auto"
+    image: Path | None = None
 
     def __str__(self) -> str:
         """For people."""
@@ -50,6 +53,7 @@ class Guest:
         return (
             f"{self.nic}, {processors}, {self.memory_bytes >> 20} "
             f"MiB{'' if self.offloads else ', no offloads'}"
+            f"{'' if self.image is None else f', {self.image.name}'}"
         )
 
 
@@ -76,9 +80,16 @@ def read_guest(host: Table) -> Guest | None:
         memory_bytes=_memory(table, plain.memory_bytes),
         offloads=table.flag("offloads", plain.offloads),
         accelerator=table.choice("accelerator", ACCELERATORS, plain.accelerator),
+        image=_image(table),
     )
     table.close()
     return found
+
+
+def _image(table: Table) -> Path | None:
+    """Whether it is there is checked before a run: a scenario may be read elsewhere."""
+    name = table.text("image", None)
+    return None if name is None else (table.source.file.parent / name).resolve()
 
 
 def _memory(table: Table, default: int) -> int:

@@ -56,7 +56,7 @@ def peer(name: str) -> Peer:
         when_gone="see its console log; what ran in it is lost",
         when_missing=(
             "a guest has busybox (sh, ping, nc, wget, …: `busybox --list`) and "
-            "trustbed-agent; nothing of this machine's"
+            "trustbed-agent, and what its image has; nothing of this machine's"
         ),
         when_unread="its memory may have run out; give it more",
     )
@@ -119,7 +119,8 @@ class Guest(ControlledHost):
                 apply.settle_tap(around.plan, self._veth)
             self._begun = time.monotonic()
             self._errors = os.memfd_create("qemu", os.MFD_CLOEXEC)
-            with _in_memory(initramfs.build(core, self._description.nic)) as archive:
+            described = self._description
+            with _in_memory(initramfs.build(core, described.nic, described.image)) as archive:
                 machine = Machine(
                     name=f"trustbed-{self.name}",
                     accelerator=self.accelerator.name,

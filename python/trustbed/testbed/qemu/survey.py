@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from trustbed.scenario.guests import Guest
-from trustbed.testbed.qemu import accelerator, kernel
+from trustbed.testbed.qemu import accelerator, kernel, root
 
 
 def survey(guests: Collection[Guest]) -> Mapping[str, object]:
@@ -15,10 +15,11 @@ def survey(guests: Collection[Guest]) -> Mapping[str, object]:
 
     Raises:
         TestbedError: Something is missing: QEMU, a model of network card, a kernel, KVM where it
-        is requested.
+            is requested, an image, or memory for it.
     """
     for guest in guests:
         accelerator.check_program(guest.nic)
+        root.check(guest)
     core = kernel.ready()
     choices = {
         guest.accelerator: accelerator.choose(guest.accelerator)
