@@ -87,9 +87,12 @@ def _metrics(
     if shown:
         head = ["METRIC", cut(case.reference, 9), cut(candidate.testbed, 9), *HEAD]
         yield from table(head, [_row(one) for one in shown], paint, width=width)
+    by_note: dict[str, list[str]] = {}
     for one in candidate.metrics:
         if one.similar is None or one.verdict == "not_compared":
-            yield from wrapped(f"{words.titled(one)}: not compared: {one.note}", width)
+            by_note.setdefault(one.note, []).append(words.titled(one))
+    for note, titles in by_note.items():
+        yield from wrapped(f"Not compared: {', '.join(titles)}: {note}", width)
 
 
 def _row(one: MetricResult) -> list[str]:
