@@ -117,6 +117,25 @@ def test_strace_prints_octal_lets_go_and_does_not_always_know_the_call(tmp_path:
     assert found.skipped == {"calls untold": 2}
 
 
+def test_strace_without_times_is_refused_however_long_the_numbers_of_processes_are(
+    tmp_path: Path,
+) -> None:
+    # strace -f -o FILE: it pads the process to five characters.
+    text = (
+        '12345 execve("/bin/true", ["true"], 0x7f) = 0\n'
+        '12346 openat(AT_FDCWD, "/x", O_RDONLY) = 3\n'
+        '12345 read(3, "", 1) = 0\n'
+    )
+    with pytest.raises(CallsError, match=r"trace\.txt:1: no time before '12345 exec") as refused:
+        imported(tmp_path, text)
+    assert "strace -f -tt" in refused.value.hint
+    # strace -f --timestamps=unix -o FILE.
+    timed = re.sub("^(.....)", r"\1 1700000000", text, flags=re.MULTILINE)
+    assert [(row[0], row[2]) for row in imported(tmp_path, timed)[1]] == [
+        (1_700_000_000 * SECOND, thread) for thread in (12345, 12346, 12345)
+    ]
+
+
 def test_strace_of_a_terminal_that_names_processes_now_and_then_is_refused(tmp_path: Path) -> None:
     text = (
         "12:00:00.2 clone(child_stack=NULL) = 101 <0.000001>\n"

@@ -4,7 +4,7 @@ A call that others interrupt is printed in two parts (``<unfinished ...>``, ``<.
 which are joined; one in which strace let go of the thread (``<detached ...>``) did not return.
 Signals, exits, strace's own messages and calls that it could not tell (``????``) are skipped and
 counted. strace numbers threads only: the process of a thread is known where its ``clone`` is in the
-trace, and otherwise taken to be itself.
+trace, and otherwise taken to be itself. A number alone before a call is a process, and no time.
 """
 
 from __future__ import annotations
@@ -44,6 +44,14 @@ def matches(line: str) -> bool:
     )
 
 
+def _is_process(prefix: re.Match[str]) -> bool:
+    """Whether what looks like a time is a process: ``-o`` without ``-tt`` pads it to five digits.
+
+    Whole seconds are a time only behind a process (``--timestamps=unix``).
+    """
+    return not (prefix[1] or prefix[2]) and prefix[3].isdecimal()
+
+
 class _Threads:
     """The calls in which threads are, and the processes of threads."""
 
@@ -74,7 +82,7 @@ def read(lines: Iterable[str], source: str, skipped: Counter[str]) -> Iterator[C
             continue
         prefix = _PREFIX.fullmatch(text)
         time = None if prefix is None else nanoseconds(prefix[3])
-        if prefix is None or time is None:
+        if prefix is None or time is None or _is_process(prefix):
             raise unreadable(source, number, f"no time before {text[:40]!r}", _HINT)
         tid, rest = int(prefix[1] or prefix[2] or 0), prefix[4]
         named.add(bool(tid))
