@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,13 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
+from trustbed.calls import strace
 from trustbed.calls.errors import CallsError
 from trustbed.calls.importing import Imported, format_of, import_trace
 from trustbed.calls.numbers import NAMES, name_of
 from trustbed.calls.summary import architecture, by_call
 from trustbed.calls.table import CALLS
+from trustbed.calls.times import nanoseconds
 
 ROOT = Path(__file__).resolve().parents[2]
 SECOND = 1_000_000_000
@@ -175,6 +178,94 @@ def test_sysdig_that_reports_returns_only_is_read(tmp_path: Path) -> None:
     found, rows = imported(tmp_path, text)
     assert [row[3:6] for row in rows] == [("pread64", 1, None), ("write", 1, None)]
     assert (found.lost, found.skipped) == (0, {"returns alone": 1})
+
+
+# One whose reader tries every space or mark again takes minutes for the first two, and for all of
+# them as soon as they are longer.
+LONG = 1_000_000
+ONE = "1 12:00:00.0 getpid() = 1\n"
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    ("before", "line", "kept"),
+    [
+        (ONE, f'1 12:00:00.0 write(1, "{" " * LONG}", 5) = 5', 2),
+        (ONE, f"1 12:00:00.0 write(1, {' ' * LONG}<unfinished ...>", 2),
+        (ONE, f"1 12:00:00.0 write(1{'<unfinished ...>) ' * (LONG // 20)}) = 5", 2),
+        (ONE, f"1 12:00:00.0 write(1{')  =' * (LONG // 4)} 5", 2),
+        (PERF, "PERF_RECORD_LOST " * (LONG // 17), 0),
+        (PERF, "PERF_RECORD_LOST" + " lost" * (LONG // 5), 0),
+        (PERF, "a " + "1 " * (LONG // 2), 0),
+        (PERF, f"a{' ' * LONG}b", 0),
+        (SYSDIG, f"1 15:01:21.1 0 {' (1' * (LONG // 3)}", 0),
+        (SYSDIG, f"1 15:01:21.1 0 a ({'1' * LONG}", 0),
+    ],
+)  # fmt: skip
+def test_a_long_line_is_read_in_a_time_that_grows_as_it_does(
+    tmp_path: Path, before: str, line: str, kept: int
+) -> None:
+    if kept:
+        assert imported(tmp_path, before + line + "\n")[0].calls == kept
+    else:
+        with pytest.raises(CallsError, match="no event"):
+            imported(tmp_path, before + line + "\n")
+
+
+def test_a_call_that_has_not_returned_is_cut_as_an_expression_would() -> None:
+    slow = re.compile(
+        r"(\w+)\((.*?) *<(?:unfinished|detached|pid changed to \d+) \.\.\.>(?:\) *= \?)?", re.DOTALL
+    )
+    pieces = ("read(", " ", "  ", "<", "unfinished", " ...>", "<detached ...>", ")", " = ?", "a")
+    for text in map("".join, itertools.product(pieces, repeat=5)):
+        found = slow.fullmatch(text)
+        assert strace._unfinished(text) == (None if found is None else found.groups()), text
+
+
+MANY = "9" * 5000
+"""Digits: more than Python makes a number of."""
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (STRACE, f"{MANY} 00:00:01.0 read(3, 0x7) = 1"),
+        (STRACE, f"[pid {MANY}] 00:00:01.0 read(3, 0x7) = 1"),
+        (STRACE, f"[pid 101] {MANY}.0 read(3, 0x7) = 1"),
+        (STRACE, f"[pid 101] 00:00:01.0 read(3, 0x7) = {MANY}"),
+        (PERF, f"dd {MANY} [000] 100.2: raw_syscalls:sys_enter: NR 1 (1)"),
+        (PERF, f"dd {MANY}/1 [000] 100.2: raw_syscalls:sys_enter: NR 1 (1)"),
+        (PERF, f"dd 1 [{MANY}] 100.2: raw_syscalls:sys_enter: NR 1 (1)"),
+        (PERF, f"dd 1 [000] {MANY}.2: raw_syscalls:sys_enter: NR 1 (1)"),
+        (PERF, f"dd 1 [000] 100.2: raw_syscalls:sys_enter: NR {MANY} (1)"),
+        (PERF, f"dd 2001 [000]   100.000010: PERF_RECORD_LOST lost {MANY}"),
+        (SYSDIG, f"9 15:01:21.1 {MANY} a (1) < read res=1"),
+        (SYSDIG, f"9 15:01:21.1 0 a ({MANY}) < read res=1"),
+        (SYSDIG, f"9 {MANY} 0 a (1) < read res=1"),
+        (BPFTRACE, f"{MANY} 3 3 > 4"),
+        (BPFTRACE, f"1 3 3 > {MANY}"),
+        (BPFTRACE, f"1 3 3 < 4 -{MANY}"),
+        (BPFTRACE, f"Lost {MANY} events"),
+    ],
+)
+def test_numbers_of_thousands_of_digits_are_none_of_a_tracer(
+    tmp_path: Path, text: str, line: str
+) -> None:
+    number = text.count("\n") + 1
+    with pytest.raises(CallsError, match=rf"trace\.txt:{number}: "):
+        imported(tmp_path, f"{text}{line}\n")
+    assert nanoseconds(MANY) is None
+
+
+def test_numbers_of_thousands_of_digits_beside_a_call_are_not_read(tmp_path: Path) -> None:
+    text = (
+        f"1 12:00:00.0 read(3) = -1 (errno {MANY})\n"
+        f"1 12:00:00.1 +++ superseded by execve in pid {MANY} +++\n"
+        f"1 12:00:00.2 read(3) = 1 <{MANY}.1>\n"
+    )
+    found, rows = imported(tmp_path, text)
+    assert [row[4:6] for row in rows] == [(-1, None), (1, None)]
+    assert found.skipped == {"exits": 1}
 
 
 def test_lines_without_end_are_no_trace(tmp_path: Path) -> None:

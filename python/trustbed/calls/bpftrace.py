@@ -24,8 +24,11 @@ PROGRAM = (
     '{ printf("%llu %d %d < %d %lld\\n", nsecs, pid, tid, args.id, args.ret); }'
 )
 """What bpftrace is to run: ``bpftrace -e PROGRAM``."""
-_EVENT = re.compile(r"(\d+) (\d+) (\d+) (?:> (-?\d+)|< (-?\d+) (-?\d+))")
-_LOST = re.compile(r"(?:WARNING: )?[Ll]ost (\d+) events?.*")
+_NUMBER = r"(-?\d{1,20})"
+_EVENT = re.compile(
+    r"(\d{1,20}) (\d{1,20}) (\d{1,20}) " + rf"(?:> {_NUMBER}|< {_NUMBER} {_NUMBER})"
+)
+_LOST = re.compile(r"(?:WARNING: )?[Ll]ost (\d{1,20}) events?.*")
 _MESSAGES = ("Attaching ", "Attached ", "WARNING: ")
 _LATEST_NS = 1_000_000_000
 """How much later than others an event may be printed; 0.2 s have been reported."""

@@ -18,17 +18,29 @@ from trustbed.calls.table import Call
 from trustbed.calls.times import nanoseconds
 
 _EVENT = re.compile(
-    r"\s*(?P<command>\S+(?: \S+)*?)\s+(?:(?P<pid>\d+)/)?(?P<tid>\d+)\s+(?:\[(?P<cpu>\d+)\]\s+)?"
-    r"(?P<time>\d+\.\d+):\s+(?:\d+\s+)?(?P<event>[\w-]+(?::[\w-]+)*):\s?(?P<rest>.*)"
+    r"\s*(?P<command>\S+(?: \S+)*?)\s+(?:(?P<pid>\d{1,20})/)?(?P<tid>\d{1,20})\s+"
+    r"(?:\[(?P<cpu>\d{1,20})\]\s+)?"
+    r"(?P<time>\d{1,20}\.\d{1,20}):\s+(?:\d+\s+)?(?P<event>[\w-]+(?::[\w-]+)*):\s?(?P<rest>.*)"
 )
-_LOST = re.compile(r".*PERF_RECORD_LOST(?:_SAMPLES)?\b.*?lost\s+(\d+).*")
-_RAW = re.compile(r"NR (-?\d+) (?:= (-?\w+)|\(.*)")
+_LOSS = re.compile(r"PERF_RECORD_LOST(?:_SAMPLES)?\b")
+_LOST = re.compile(r"lost\s+(\d{1,20})(?!\d)")
+_RAW = re.compile(r"NR (-?\d{1,20}) (?:= (-?\w+)|\(.*)")
 _HINT = "record it with perf record -e 'raw_syscalls:*' -a, and print it with perf script"
 
 
 def matches(line: str) -> bool:
     """Whether a line is one of perf's."""
-    return _EVENT.fullmatch(line) is not None or _LOST.fullmatch(line) is not None
+    return _EVENT.fullmatch(line) is not None or _lost(line) is not None
+
+
+def _lost(line: str) -> int | None:
+    """How many events a line reports as lost, if it does.
+
+    In two steps: an expression for both would seek the number behind every mark of a line.
+    """
+    loss = _LOSS.search(line)
+    found = None if loss is None else _LOST.search(line, loss.end())
+    return None if found is None else int(found[1])
 
 
 def read(
@@ -44,9 +56,9 @@ def read(
         text = line.rstrip("\n")
         if not text.strip() or text.startswith("#"):
             continue
-        lost = _LOST.fullmatch(text)
+        lost = _lost(text)
         if lost is not None:
-            skipped["lost"] += int(lost[1])
+            skipped["lost"] += lost
             continue
         event = _EVENT.fullmatch(text)
         time = None if event is None else nanoseconds(event["time"])

@@ -18,18 +18,20 @@ from trustbed.calls.results import error_number, whole
 from trustbed.calls.table import Call
 from trustbed.calls.times import Days, nanoseconds
 
-_PREFIX = re.compile(r"(?:\[pid +(\d+)\] |(\d+) +)?(\d+(?::\d\d:\d\d)?(?:\.\d+)?) (.*)", re.DOTALL)
-_CALL = re.compile(r"(\w+)\((.*)\) *= (.+)", re.DOTALL)
-_UNFINISHED = re.compile(
-    r"(\w+)\((.*?) *<(?:unfinished|detached|pid changed to \d+) \.\.\.>(?:\) *= \?)?", re.DOTALL
+_PREFIX = re.compile(
+    r"(?:\[pid +(\d{1,20})\] |(\d{1,20}) +)?(\d{1,20}(?::\d\d:\d\d)?(?:\.\d+)?) (.*)",
+    re.DOTALL,
 )
+_CALL = re.compile(r"(\w+)\((.*)\) *= (.+)", re.DOTALL)
+_BEGUN = re.compile(r"(\w+)\(")
+_PAUSED = re.compile(r"<(?:unfinished|detached|pid changed to \d{1,20}) \.\.\.>(?:\) *= \?)?")
 _UNTOLD = re.compile(r"\?+\(.*|<\.\.\. \?+ resumed>.*", re.DOTALL)
 _RESUMED = re.compile(r"<\.\.\. (\w+) resumed>(.*)\) *= (.+)", re.DOTALL)
 _GONE = re.compile(r"<\.\.\. (\w+) resumed>.*<unfinished \.\.\.>\) *= \?", re.DOTALL)
-_NUMBERED = re.compile(r"-1 (?:\w+ )?\((?:Unknown error|errno) (\d+)\)")
+_NUMBERED = re.compile(r"-1 (?:\w+ )?\((?:Unknown error|errno) (\d{1,20})\)")
 _RESULT = re.compile(r"(\?|-?\w+)(?: ([A-Z]\w+))?")
 _LASTED = re.compile(r"<(\d+\.\d+)>$")
-_SUPERSEDED = re.compile(r"\+\+\+ superseded by execve in pid (\d+) \+\+\+")
+_SUPERSEDED = re.compile(r"\+\+\+ superseded by execve in pid (\d{1,20}) \+\+\+")
 _HINT = "record it with strace -f -tt -T -o FILE"
 _OWN = re.compile(r"(?:\[pid +\d+\] )?(?:strace: |Process )")
 
@@ -38,9 +40,7 @@ def matches(line: str) -> bool:
     """Whether a line is one of strace's."""
     prefix = _PREFIX.fullmatch(line)
     return prefix is not None and bool(
-        _CALL.match(prefix[4])
-        or _UNFINISHED.match(prefix[4])
-        or prefix[4].startswith(("+++", "---"))
+        _CALL.match(prefix[4]) or _unfinished(prefix[4]) or prefix[4].startswith(("+++", "---"))
     )
 
 
@@ -127,10 +127,10 @@ def _line(
             yield Call(entered, threads.process(tid), tid, call)
             return
         arguments, printed = arguments + resumed[2], resumed[3]
-    elif (unfinished := _UNFINISHED.fullmatch(text)) is not None:
+    elif (unfinished := _unfinished(text)) is not None:
         if (earlier := threads.inside.get(tid)) is not None:
             yield Call(earlier[0], threads.process(tid), tid, earlier[1])
-        threads.inside[tid] = (time, unfinished[1], unfinished[2])
+        threads.inside[tid] = (time, *unfinished)
         return
     elif (whole_call := _CALL.fullmatch(text)) is not None:
         entered, call, arguments, printed = time, whole_call[1], whole_call[2], whole_call[3]
@@ -140,6 +140,17 @@ def _line(
     threads.learn(tid, call, arguments, result)
     duration = None if result is None else _duration(printed)
     yield Call(entered, threads.process(tid), tid, call, result, duration)
+
+
+def _unfinished(text: str) -> tuple[str, str] | None:
+    """A call that has not returned, and its arguments so far.
+
+    An expression for the spaces before the mark would try those of the arguments again and again.
+    """
+    begun, mark = _BEGUN.match(text), text.rfind("<")
+    if begun is None or mark < 0 or _PAUSED.fullmatch(text, mark) is None:
+        return None
+    return begun[1], text[begun.end() : mark].rstrip(" ")
 
 
 def _result(printed: str, at: tuple[str, int]) -> int | None:

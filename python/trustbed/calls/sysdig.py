@@ -19,7 +19,7 @@ from trustbed.calls.table import Call
 from trustbed.calls.times import Days, nanoseconds
 
 _EVENT = re.compile(
-    r"\d+ (?P<time>[\d:.]+) (?P<cpu>\d+) (?P<command>.*?) \((?P<tid>-?\d+)(?:[.:]\d+)?\) "
+    r"\d+ (?P<time>[\d:.]+) (?P<cpu>\d{1,20}) (?P<command>.*?) \((?P<tid>-?\d{1,20})(?:[.:]\d+)?\) "
     r"(?P<direction>[<>]) (?P<event>\w+) ?(?P<rest>.*)"
 )
 _RESULT = re.compile(r"(?:^| )(?:res|fd|ret)=(-?\w+)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_TIME = re.compile(r"(?:(\d{1,2}):(\d\d):(\d\d)|(\d+))(?:\.(\d{1,9}))?")
+_TIME = re.compile(r"(?:(\d{1,2}):(\d\d):(\d\d)|(\d{1,20}))(?:\.(\d{1,9}))?")
 DAY_NS = 86_400 * 1_000_000_000
 
 
