@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -266,6 +267,26 @@ def test_numbers_of_thousands_of_digits_beside_a_call_are_not_read(tmp_path: Pat
     found, rows = imported(tmp_path, text)
     assert [row[4:6] for row in rows] == [(-1, None), (1, None)]
     assert found.skipped == {"exits": 1}
+
+
+def test_a_line_without_end_does_not_fill_memory(tmp_path: Path) -> None:
+    source, target = tmp_path / "trace.txt", tmp_path / "calls.parquet"
+    longest = 1 << 22
+    with source.open("w", encoding="utf-8") as text:
+        text.write(ONE)
+        call = ONE[:-1].replace("(", '("')
+        text.write(call.replace(")", f'{"x" * (longest - len(call) - 2)}")') + "\n")
+    assert import_trace(source, target, architecture="x86_64").calls == 2
+    size = 200 << 20
+    with source.open("r+b") as text:
+        text.truncate(size)  # zeros without an end of a line, which take no space on the disk
+    tracemalloc.start()
+    try:
+        with pytest.raises(CallsError, match=r"trace\.txt:3: a line of more than 4,194,304 char"):
+            import_trace(source, target, architecture="x86_64")
+        assert tracemalloc.get_traced_memory()[1] < size // 2
+    finally:
+        tracemalloc.stop()
 
 
 def test_lines_without_end_are_no_trace(tmp_path: Path) -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import platform
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TextIO, TypeAlias, get_args
 
 from trustbed.calls import bpftrace, perf_script, strace, sysdig
-from trustbed.calls.errors import CallsError
+from trustbed.calls.errors import CallsError, unreadable
 from trustbed.calls.numbers import ARCHITECTURES
 from trustbed.calls.table import Call, write
 
@@ -24,7 +25,9 @@ _MATCHES: Mapping[Format, Callable[[str], bool]] = {
 }
 _LINES_LOOKED_AT = 200
 _LONGEST = 1 << 16
-"""Characters of a line, from which on it is none of a tracer."""
+"""Characters of a line, from which on it does not tell whose a trace is."""
+_LONGEST_LINE = 1 << 22
+"""Characters of a line that is read: strace escapes each of a million bytes by four at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,9 @@ def import_trace(
     skipped: Counter[str] = Counter()
     with source.open(encoding="utf-8", errors="surrogateescape") as lines:
         calls = write(
-            _calls(found, _whole_lines(lines, skipped), str(source), skipped, numbered),
+            _calls(
+                found, _whole_lines(lines, str(source), skipped), str(source), skipped, numbered
+            ),
             target,
             architecture=numbered,
             complete=lambda: not skipped["lost"],
@@ -86,11 +91,25 @@ def import_trace(
     return Imported(found, calls, lost, dict(sorted(skipped.items())))
 
 
-def _whole_lines(lines: Iterable[str], skipped: Counter[str]) -> Iterator[str]:
-    """Without a last line that was cut: a tracer that was killed, a copy of a trace that runs."""
-    for line in lines:
+def _whole_lines(lines: TextIO, source: str, skipped: Counter[str]) -> Iterator[str]:
+    """Without a last line that was cut: a tracer that was killed, a copy of a trace that runs.
+
+    Raises:
+        CallsError: A line is longer than a tracer's can be.
+    """
+    for number in itertools.count(1):
+        line = lines.readline(_LONGEST_LINE)
+        if not line:
+            return
         if line.endswith("\n"):
             yield line
+        elif len(line) >= _LONGEST_LINE:
+            raise unreadable(
+                source,
+                number,
+                f"a line of more than {_LONGEST_LINE:,} characters",
+                "record again with shorter arguments: for strace, a smaller -s",
+            )
         elif line.strip():
             skipped["cut lines"] += 1
 
