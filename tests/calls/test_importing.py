@@ -5,13 +5,15 @@ from __future__ import annotations
 import itertools
 import re
 import tracemalloc
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet
 import pytest
 
-from trustbed.calls import strace
+from trustbed.calls import bpftrace, strace
 from trustbed.calls.errors import CallsError
 from trustbed.calls.importing import Imported, format_of, import_trace
 from trustbed.calls.numbers import NAMES, name_of
@@ -337,6 +339,24 @@ def test_bpftrace_prints_a_processor_after_the_other(tmp_path: Path) -> None:
         (100, "read", 3, 100),
         (300, "write", 7, 100),
     ]
+
+
+def test_bpftrace_whose_times_stand_still_does_not_fill_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(bpftrace, "_MOST_WAITING", 10)
+    read = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal read
+        for read in range(1000):
+            yield f"7 5 {read} > 60\n"
+
+    calls = bpftrace.read(lines(), "trace.txt", Counter(), "x86_64")
+    for number, call in enumerate(calls):
+        assert call.tid == number
+        assert read <= number + 10
+    assert read == 999
 
 
 def test_a_thread_that_is_not_the_first_executes(tmp_path: Path) -> None:

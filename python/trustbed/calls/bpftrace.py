@@ -32,6 +32,8 @@ _LOST = re.compile(r"(?:WARNING: )?[Ll]ost (\d{1,20}) events?.*")
 _MESSAGES = ("Attaching ", "Attached ", "WARNING: ")
 _LATEST_NS = 1_000_000_000
 """How much later than others an event may be printed; 0.2 s have been reported."""
+_MOST_WAITING = 1_000_000
+"""Events that wait for earlier ones, at most: more than bpftrace prints in that time."""
 _HINT = "let bpftrace print what `trustbed trace --help` shows"
 
 
@@ -72,13 +74,16 @@ class _Event(NamedTuple):
 
 
 def _in_order(events: Iterable[_Event]) -> Iterator[_Event]:
-    """By time: bpftrace prints a processor's events one batch after the other's."""
+    """By time: bpftrace prints a processor's events one batch after the other's.
+
+    What is bounded is how many wait, too: times that stand still would hold a whole trace.
+    """
     waiting: list[_Event] = []
     newest = 0
     for event in events:
         heapq.heappush(waiting, event)
         newest = max(newest, event.time_ns)
-        while waiting[0].time_ns < newest - _LATEST_NS:
+        while waiting[0].time_ns < newest - _LATEST_NS or len(waiting) > _MOST_WAITING:
             yield heapq.heappop(waiting)
     yield from sorted(waiting)
 
