@@ -22,17 +22,20 @@ from tests.pcap_records import records
 
 ESCAPE = "\x1b]0;cn\x07\x9b2J\u202e"
 """Sets the title of the window, clears the screen, reverses what follows."""
+FORGED = "\rcn\x1b[Kcn\x1b[1;32mcn"
+"""As trustbed itself writes: begins the line again, wipes its rest, has the colour of a verdict."""
 SHOWN = "\\x1b]0;cn\\x07\\x9b2J\\u202e"
 """The same as a terminal may show it."""
 SCRIPT = "<script>document.body.dataset.ran=1</script><i class=canary>"
-TEXT = f"{ESCAPE}{SCRIPT}"
-NAME = f"{ESCAPE}<script>document.body.dataset.ran=1<i class=canary>"
+TEXT = f"{ESCAPE}{FORGED}{SCRIPT}"
+NAME = f"{ESCAPE}{FORGED}<script>document.body.dataset.ran=1<i class=canary>"
 """As a file may be called: without a slash."""
 INTERFACE = "\x1b]0;cn\x07<i>"
 """As an interface may be called: 15 bytes without a slash, a colon and white space."""
 TOML = TEXT.encode("unicode_escape").decode().replace("\\x", "\\u00")
 """``TEXT`` inside a basic string of TOML."""
 
+_FORGED = re.compile(r"(?:\r|\x1b\[K|\x1b\[1;32m)cn")
 _OWN = re.compile(r"\x1b\[[0-9;]*[mKHJ]|\x1b\[\?(?:1049|25)[hl]")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -45,10 +48,12 @@ class Ended:
     screen: str
 
     def foreign(self) -> list[str]:
-        """What a terminal would obey, but for colours, redraws and the alternate screen."""
+        """What a terminal would obey, but for our own colours, redraws and alternate screen."""
         bare = _OWN.sub("", self.screen)
         return [
-            repr(bare[max(0, at.start() - 40) : at.end() + 20]) for at in _CONTROL.finditer(bare)
+            repr(text[max(0, at.start() - 40) : at.end() + 20])
+            for text, sought in ((self.screen, _FORGED), (bare, _CONTROL))
+            for at in sought.finditer(text)
         ]
 
 

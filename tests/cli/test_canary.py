@@ -43,11 +43,13 @@ to = "server"
 command = ["printf", "%s", "{TOML}"]
 """
 FAILS = SCENARIO.replace('["printf", "%s", "', '["sh", "-c", "printf %s \\"$0\\" >&2; exit 3", "')
+LINE = TEXT.replace("\r", "")
+"""``TEXT`` in one line."""
 STRACE = f"""\
-101 10:00:00.000001 read(3, "{TEXT}", 100) = 1 <0.000009>
-101 10:00:00.000020 open("{TEXT}", O_RDONLY) = 0 <0.000002>
+101 10:00:00.000001 read(3, "{LINE}", 100) = 1 <0.000009>
+101 10:00:00.000020 open("{LINE}", O_RDONLY) = 0 <0.000002>
 101 10:00:00.000021 {ESCAPE}(0) = 0 <0.000002>
-{TEXT}
+{LINE}
 101 10:00:00.000040 +++ exited with 0 +++
 """
 EACH = """\

@@ -14,6 +14,7 @@ import pytest
 from trustbed.cli import main
 from trustbed.cli.streams import Messages, guarded
 from trustbed.report import printable
+from trustbed.report.paint import Paint
 
 ROOT = Path(__file__).resolve().parents[2]
 TRUSTBED = str(Path(sys.executable).with_name("trustbed"))
@@ -112,9 +113,27 @@ def test_a_name_that_is_no_utf8_costs_no_output(tmp_path: Path) -> None:
 def test_escape_sequences_of_others_do_not_reach_the_terminal(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    foreign = "\x1b]0;owned\x07, \x9b2J, \u202etxt\r\x1b[K\x1b[1;32mtrust\x1b[0m"
+    shown = "\\x1b]0;owned\\x07, \\x9b2J, \\u202etxt\\r\\x1b[K\\x1b[1;32mtrust\\x1b[0m"
     with guarded():
-        print("error: \x1b]0;owned\x07, \x9b2J, \u202etxt\r\x1b[K", file=sys.stderr)
-    assert capsys.readouterr().err == ("error: \\x1b]0;owned\\x07, \\x9b2J, \\u202etxt\r\x1b[K\n")
+        print(foreign)
+        print(f"error: {foreign}", file=sys.stderr)
+    assert capsys.readouterr() == (f"{shown}\n", f"error: {shown}\n")
+    assert main(["analyze", foreign]) == 1
+    assert capsys.readouterr().err.startswith(f"error: {shown}: there is no such file\n")
+
+
+def test_colours_and_redraws_of_our_own_reach_the_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    painted = Paint(on=True)("trust", "a\r\x1b[1;31mb")
+    with guarded():
+        print(painted)
+        printable.write(f"{painted}\n")
+        printable.redraw("half\rdone", sys.stderr)
+    out, err = capsys.readouterr()
+    assert out.splitlines() == ["\x1b[1;32ma\\r\\x1b[1;31mb\x1b[0m"] * 2
+    assert err == "\rhalf\\rdone\x1b[K"
 
 
 def test_json_holds_control_characters_as_escapes(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,6 +15,7 @@ from tests.host_check.host_facts import GOOD, Facts, changed
 from trustbed.host_check.check import HostCheck, judge_host, model_of
 from trustbed.report.host.text import render
 from trustbed.report.paint import Paint
+from trustbed.report.printable import printable_screen
 
 
 def text(facts: Facts, columns: int = 100) -> str:
@@ -85,7 +86,7 @@ def test_a_terminal_gets_no_commands_from_a_host() -> None:
 
 def test_colour_changes_no_word() -> None:
     model = model_of([judge_host(changed(live__spinning__share=0.5))])
-    painted = render(model, paint=Paint(on=True))
+    painted = printable_screen(render(model, paint=Paint(on=True)))
     assert "\x1b[1;31m" in painted
     for code in ("\x1b[1;31m", "\x1b[0m", "\x1b[1m"):
         painted = painted.replace(code, "")

@@ -13,6 +13,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from trustbed.report.paint import Paint
+from trustbed.report.printable import printable_screen
 from trustbed.report.transfer import terminal
 from trustbed.report.transfer.overview import Overview
 
@@ -138,7 +139,7 @@ def test_no_line_is_wider_than_the_terminal_or_100_columns(columns: int) -> None
 
 @pytest.mark.parametrize("columns", [80, 100])
 def test_colour_adds_nothing_but_colour(columns: int) -> None:
-    painted = render(WIDE, columns=columns, paint=Paint(on=True))
+    painted = printable_screen(render(WIDE, columns=columns, paint=Paint(on=True)))
     assert "\x1b[1;31mdiscard" in painted
     assert re.sub("\x1b\\[[0-9;]*m", "", painted) == render(WIDE, columns=columns)
 

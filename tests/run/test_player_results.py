@@ -12,6 +12,7 @@ import pytest
 
 from trustbed.run.player_results import CHUNKS, FRAMES, PACKETS, PLAYOUT, VIEWING
 from trustbed.run.workload_results import tables_of
+from trustbed.scenario import Workload, load
 
 MS = 1_000_000
 NONE = -(2**63)
@@ -32,6 +33,21 @@ CHUNK = (
 )
 STREAM = {"rate_bits_per_second": 375_000, "frames_per_second": 25, "frames": 4}
 """Frames of 1875 bytes, 40 ms apart."""
+
+
+SCENARIO = """
+[hosts.client]
+[hosts.server]
+[link]
+rate = "4Mbit/s"
+[workload.film]
+kind = "media"
+host = "client"
+to = "server"
+rate = "375kbit/s"
+frames_per_second = 25
+duration = "160ms"
+"""
 
 
 def written(path: Path, names: Sequence[str], records: Sequence[Sequence[int]]) -> None:
@@ -136,6 +152,33 @@ def test_a_stream_of_which_nothing_came(tmp_path: Path) -> None:
     (row,) = tables["playout"].to_pylist()
     assert (row["start_up_ns"], row["stalls"], row["rebuffer_ratio"]) == (None, None, None)
     assert (row["lost_frames"], row["missing_parts"], row["delay_spread_ns"]) == (4, 8, None)
+
+
+@pytest.fixture
+def planned(tmp_path: Path) -> Workload:
+    """The stream as a scenario has it."""
+    (tmp_path / "film.toml").write_text(SCENARIO, encoding="utf-8")
+    return load(tmp_path / "film.toml").first.workloads[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("frames", 10_000_000), ("rate_bits_per_second", 10**15), ("frames_per_second", 1)],
+)
+def test_a_report_of_another_stream_than_the_scenario_s_is_refused(
+    tmp_path: Path, planned: Workload, name: str, value: int
+) -> None:
+    written(tmp_path / "logs" / "film.packets.rows", PACKET, [packet(0, 0, 10, 30)])
+    report = {"start_ns": START, "media": STREAM, "buffer_ns": 0}
+    workload = {"name": "film", "kind": "media", "report": report}
+    tables, error = tables_of(workload, tmp_path, planned=planned)
+    assert (error, len(tables)) == (None, 3)
+    workload["report"] = {**report, "media": {**STREAM, name: value}}
+    tables, error = tables_of(workload, tmp_path, planned=planned)
+    assert not tables
+    assert error is not None
+    assert "do not fit together" in error
+    assert f"{name} is {value}, and {STREAM[name]} in the scenario" in error
 
 
 def test_a_video_is_its_chunks_and_what_a_viewer_saw(tmp_path: Path) -> None:

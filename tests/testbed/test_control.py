@@ -12,6 +12,7 @@ import resource
 import shutil
 import signal
 import socket
+import stat
 import struct
 import subprocess
 import threading
@@ -299,6 +300,22 @@ def test_a_file_is_fetched_and_takes_no_memory_there_any_more(
     assert not (tmp_path / "there").exists()
     with refuses(TestbedError):
         files.fetch(control, str(tmp_path / "there"), tmp_path / "here", seconds=PATIENCE)
+
+
+def test_a_fetched_file_is_its_owner_s_alone_whatever_lay_there(
+    control: Control, tmp_path: Path
+) -> None:
+    (tmp_path / "there").write_bytes(b"what others sent")
+    draft = tmp_path / ".here.part"
+    draft.write_bytes(b"of a fetch that was killed")
+    draft.chmod(0o666)
+    before = os.umask(0o022)
+    try:
+        files.fetch(control, str(tmp_path / "there"), tmp_path / "here", seconds=PATIENCE)
+    finally:
+        os.umask(before)
+    assert (tmp_path / "here").read_bytes() == b"what others sent"
+    assert stat.S_IMODE((tmp_path / "here").stat().st_mode) == 0o600
 
 
 @contextlib.contextmanager

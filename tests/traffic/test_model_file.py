@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import zipfile
 from dataclasses import replace
@@ -9,9 +11,11 @@ from pathlib import Path
 
 import msgspec
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from trustbed.traffic import Model, ModelError, archive
+from trustbed.traffic import model as module
 from trustbed.traffic.model import ClassRule, checked, load
 from trustbed.traffic.offer import offer
 from trustbed.traffic.recipe import named
@@ -208,6 +212,66 @@ def test_a_member_that_would_fill_memory_is_not_read(small: Model, tmp_path: Pat
     with pytest.raises(archive.ArchiveError, match=r"units\.parquet has more than 10 bytes"):
         archive.read(good, {"units.parquet": 10})
     assert archive.read(good, {"other": 10}) == {}
+
+
+def packed(good: Path, target: Path, name: str, table: pa.Table) -> Path:
+    """A model with another table, whose sum its header has."""
+    out = io.BytesIO()
+    pyarrow.parquet.write_table(table, out, compression="zstd", store_schema=False)
+    header = json.loads(zipfile.ZipFile(good).read("model.json"))
+    header["sha256"][name] = hashlib.sha256(out.getvalue()).hexdigest()
+    del header["sha256"]["model"]
+    between = rewritten(
+        good, target.with_suffix(".between"), "model.json", json.dumps(header).encode()
+    )
+    return rewritten(between, target, f"{name}.parquet", out.getvalue())
+
+
+def repeated(table: pa.Table, rows: int) -> pa.Table:
+    """The first row of a table so many times: a few bytes as Parquet."""
+    first = pa.array([0] * rows, pa.int32())
+    return pa.table(
+        {
+            column: pa.DictionaryArray.from_arrays(
+                first, table[column].slice(0, 1).combine_chunks()
+            )
+            for column in ("connection", "class")
+        }
+    )
+
+
+def test_tables_of_more_rows_than_an_extraction_keeps_are_not_read(
+    small: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good = small.save(tmp_path / "good.model")
+    bomb = packed(
+        good, tmp_path / "bomb.model", "connections", repeated(small.connections, 1_000_001)
+    )
+    assert bomb.stat().st_size < 1 << 20
+    monkeypatch.setattr(pyarrow.parquet, "read_table", lambda *_, **__: pytest.fail("it is read"))
+    with pytest.raises(ModelError, match=r"connections has 1,000,001 rows, and .* 1,000,000 at"):
+        load(bomb)
+    monkeypatch.setitem(module._MOST_ROWS, "hosts", small.hosts.num_rows - 1)
+    with pytest.raises(ModelError, match="hosts has 13 rows, and a model's has 12 at most"):
+        small.save(tmp_path / "large.model")
+
+
+def test_texts_that_a_table_repeats_do_not_fill_memory(
+    small: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good = small.save(tmp_path / "good.model")
+    rows = small.connections.num_rows
+    place = small.connections.schema.get_field_index("class")
+    long = small.connections.set_column(place, "class", pa.array(["x" * 1001] * rows))
+    bomb = packed(good, tmp_path / "bomb.model", "connections", long)
+    with pytest.raises(ModelError, match="a class of the table connections has 1,001 bytes"):
+        load(bomb)
+    other = small.connections.append_column("other", pa.array(["x"] * rows))
+    with pytest.raises(ModelError, match="connections has a column 'other', and no model has"):
+        load(packed(good, tmp_path / "other.model", "connections", other))
+    monkeypatch.setattr(module, "_MOST_UNPACKED", 100)
+    with pytest.raises(ModelError, match=r"the table connections has .* bytes unpacked"):
+        load(good)
 
 
 def test_a_file_that_lacks_a_table_is_refused(small: Model, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from syrupy.assertion import SnapshotAssertion
 
 from trustbed.report.paint import Paint
+from trustbed.report.printable import printable_screen
 from trustbed.watch import History, openmetrics, view
 from trustbed.watch.engine import Facts, Statistics, Window
 from trustbed.watch.history import COLUMNS
@@ -194,7 +195,7 @@ def test_a_page_shows_what_matters_in_any_size(snapshot: SnapshotAssertion) -> N
     # Moments are of the local time.
     assert re.sub(r"\d\d:\d\d(:\d\d\.\d{3})", r"HH:MM\1", page) == snapshot
     coloured = view.page(state(made), columns=80, rows=50, paint=Paint(on=True))
-    assert "\x1b[1;31m89 dropped" in "\n".join(coloured)
+    assert "\x1b[1;31m89 dropped" in printable_screen("\n".join(coloured))
 
 
 def test_a_sparkline_shows_zero_the_highest_and_nothing() -> None:

@@ -6,6 +6,7 @@ Expected values are those of ``tests/golden/media_http.json``, or calculated by 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,29 @@ def test_nothing_is_shown_of_a_stream_that_never_came() -> None:
     assert (played.start_up, played.end, played.rebuffer_ratio) == (None, None, None)
     assert (played.lost_frames, played.due) == (2, (None, None))
     assert late_parts([(0, 7.0)], played.due) == 0
+
+
+class Counted(tuple[float, ...]):
+    """Frames that count how often they are looked at, one by one or on the way to others."""
+
+    looked_at = 0
+
+    def __getitem__(self, frame: Any) -> Any:  # noqa: ANN401 - as that of a tuple
+        Counted.looked_at += 1
+        return super().__getitem__(frame)
+
+    def __iter__(self) -> Iterator[float]:
+        for frame in range(len(self)):
+            yield self[frame]
+
+
+def test_frames_before_a_stall_are_not_looked_at_again() -> None:
+    # Every frame comes 1 s after the one before it, and is waited for.
+    frames = 1000
+    Counted.looked_at = 0
+    played = playout(Counted(range(frames)), frames_per_second=25)
+    assert len(played.stalls) == frames - 1
+    assert Counted.looked_at <= 5 * frames
 
 
 def test_parts_are_late_that_come_after_their_frame_is_due() -> None:

@@ -138,7 +138,7 @@ def _line(
         raise unreadable(*at, f"no call: {text[:60]!r}", _HINT)
     result = _result(printed, at)
     threads.learn(tid, call, arguments, result)
-    duration = None if result is None else _duration(printed)
+    duration = None if result is None else _duration(printed, at)
     yield Call(entered, threads.process(tid), tid, call, result, duration)
 
 
@@ -170,7 +170,12 @@ def _result(printed: str, at: tuple[str, int]) -> int | None:
     return result
 
 
-def _duration(printed: str) -> int | None:
+def _duration(printed: str, at: tuple[str, int]) -> int | None:
     """What ``-T`` prints, in nanoseconds."""
     found = _LASTED.search(printed)
-    return None if found is None else nanoseconds(found[1])
+    if found is None:
+        return None
+    lasted = nanoseconds(found[1])
+    if lasted is None:
+        raise unreadable(*at, f"{found[1][:40]!r} is no duration", _HINT)
+    return lasted

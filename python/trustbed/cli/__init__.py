@@ -15,6 +15,7 @@ from importlib import import_module
 from types import ModuleType
 
 from trustbed.cli.streams import guarded
+from trustbed.report.printable import redraw
 
 VERBS: Mapping[str, tuple[str, str]] = {
     "analyze": (
@@ -200,8 +201,12 @@ def _complain(message: str, hint: str, code: int) -> int:
 
 def print_interrupted() -> None:
     """The one line after Ctrl-C, over the ``^C`` that a terminal shows."""
-    start = "\r\x1b[K" if sys.stderr.isatty() else ""
-    print(f"{start}interrupted, no incomplete file is left", file=sys.stderr, flush=True)
+    said = "interrupted, no incomplete file is left"
+    if sys.stderr.isatty():
+        redraw(said, sys.stderr, end="\n")
+        sys.stderr.flush()
+    else:
+        print(said, file=sys.stderr, flush=True)
 
 
 def _leave_stdout() -> None:

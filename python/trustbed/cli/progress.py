@@ -14,6 +14,8 @@ from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
 from typing import Self, TextIO
 
+from trustbed.report.printable import printable, redraw
+
 _PATIENCE = 0.5
 _EVERY = 0.1
 
@@ -25,7 +27,7 @@ class Progress:
     """
 
     def __init__(self, label: str, stream: TextIO | None = None) -> None:
-        self.label = label
+        self.label = printable(label)
         self._stream = stream or sys.stderr
         self._started = time.monotonic()
         self._drawn: float | None = None
@@ -45,7 +47,7 @@ class Progress:
         """Makes room for a message, until the line is drawn again."""
         if self._drawn is not None:
             self._drawn = None
-            self._stream.write("\r\x1b[K")
+            redraw("", self._stream)
             self._stream.flush()
 
     def __call__(self, read: int, total: int | None) -> None:
@@ -57,9 +59,7 @@ class Progress:
             return
         self._drawn = now
         columns = shutil.get_terminal_size().columns
-        self._stream.write(
-            "\r" + line(self.label, read, total, now - self._started, columns - 1) + "\x1b[K"
-        )
+        redraw(line(self.label, read, total, now - self._started, columns - 1), self._stream)
         self._stream.flush()
 
 

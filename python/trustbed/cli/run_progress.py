@@ -9,6 +9,7 @@ from typing import Any
 
 from trustbed.cli import progress
 from trustbed.report import words
+from trustbed.report.printable import printable, redraw
 from trustbed.run.execution.listener import Listener
 from trustbed.run.execution.progress import Forecast
 from trustbed.run.matrix import Repetition
@@ -57,7 +58,7 @@ class Lines(Shown):
         left = words.duration(self._forecast.left_seconds)
         text = f"{finished}/{total}  {self._label}  {name}  about {left} left"
         columns = shutil.get_terminal_size().columns - 1
-        sys.stderr.write(f"\r{text[:columns]}\x1b[K")
+        redraw(printable(text)[:columns], sys.stderr)
         sys.stderr.flush()
 
     def on_judged(
@@ -72,13 +73,16 @@ class Lines(Shown):
         self._print(f"{self._label}  {words.duration(record['seconds'])}  {findings['use']}{why}")
 
     def _print(self, text: str) -> None:
-        sys.stderr.write(f"\r{text}\x1b[K\n" if self._live else f"{text}\n")
+        if self._live:
+            redraw(text, sys.stderr, end="\n")
+        else:
+            sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
 
     def close(self) -> None:
         """Clears the progress line."""
         if self._live:
-            sys.stderr.write("\r\x1b[K")
+            redraw("", sys.stderr)
             sys.stderr.flush()
 
 

@@ -1,10 +1,10 @@
 """Standard output and standard error, and what happens when one cannot be written.
 
 Either is free of foreign control characters, whoever writes to it: names of files, interfaces and
-hosts come from others. Standard error carries progress, warnings and hints. When its reader goes
-away (``2>&1 | head``, a closed terminal, a log on a full disk), the work goes on without it.
-Standard output carries results: its failure ends the program, and ``Results`` knows that it was
-standard output that failed.
+hosts come from others. Lines that are redrawn go by ``write_unchecked``. Standard error carries
+progress, warnings and hints. When its reader goes away (``2>&1 | head``, a closed terminal, a log
+on a full disk), the work goes on without it. Standard output carries results: its failure ends the
+program, and ``Results`` knows that it was standard output that failed.
 """
 
 from __future__ import annotations
@@ -62,9 +62,13 @@ class Messages:
 
     def write(self, text: str) -> int:
         """Writes the text, control characters made visible."""
-        with self._dropped():
-            self._stream.write(printable_screen(text, redraws=True))
+        self.write_unchecked(printable_screen(text))
         return len(text)
+
+    def write_unchecked(self, text: str) -> None:
+        """Writes text that moves the cursor on purpose, or that was checked before."""
+        with self._dropped():
+            self._stream.write(text)
 
     def flush(self) -> None:
         """Flushes the stream."""

@@ -1,6 +1,7 @@
 """Colour for terminals that support it.
 
-Without colour every line reads the same: no meaning is in the colour alone.
+Without colour every line reads the same: no meaning is in the colour alone. Colours show once the
+text has been through :func:`~trustbed.report.printable.printable_screen`.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from typing import TextIO
+
+from trustbed.report.printable import coloured
 
 _CODES = {
     "discard": "1;31",
@@ -30,7 +33,7 @@ class Paint:
     def __call__(self, role: str, text: str) -> str:
         """``text`` in the colour of ``role``."""
         code = _CODES.get(role)
-        return f"\x1b[{code}m{text}\x1b[0m" if self.on and code and text else text
+        return coloured(text, code) if self.on and code and text else text
 
 
 def enabled(stream: TextIO, *, never: bool) -> bool:

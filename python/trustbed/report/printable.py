@@ -1,21 +1,24 @@
 """Makes text from elsewhere safe for a terminal.
 
 Names of interfaces and files, error texts and what remote hosts print may hold escape sequences
-that move the cursor, change the window title or reverse the reading direction. Everything that the
-command line prints passes here: our own colours and line redraws are let through, and JSON keeps
-its values, with such characters as JSON escapes.
+that move the cursor, colour a verdict, change the window title or reverse the reading direction.
+Everything that the command line prints passes here: JSON keeps its values, with such characters as
+JSON escapes, and our own colours and redrawn lines take paths of their own, which no text of others
+can take.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import TextIO
 
-_OWN = re.compile(r"\x1b\[(?:0|1|2|33|36|1;31|1;32|1;33)?[mK]")
-"""What trustbed itself writes: the colours of ``report.paint``, and "erase to the end of line"."""
+_MARK = f"\x1b{os.urandom(8).hex()}"
+"""What our own colours begin with until they are written: no text from elsewhere can hold it."""
+_OWN = re.compile(rf"{_MARK}\[([0-9;]+)m")
 _UNSEEN = (
     "\x7f-\x9f"  # DEL, C1
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidirectional controls
@@ -35,24 +38,22 @@ def printable(text: str) -> str:
     return _CONTROL.sub(lambda found: ascii(found.group())[1:-1], text)
 
 
-def printable_screen(text: str, *, redraws: bool = False) -> str:
-    """The same for whole output, whose colours stay.
-
-    Args:
-        text: What is about to be written.
-        redraws: Whether a carriage return stays too, as a progress line needs.
-    """
-    parts, end = [], 0
-    for found in _OWN.finditer(text):
-        parts += [_without_controls(text[end : found.start()], redraws=redraws), found.group()]
-        end = found.end()
-    return "".join([*parts, _without_controls(text[end:], redraws=redraws)])
+def coloured(text: str, code: str) -> str:
+    """``text`` in a colour (SGR, ECMA-48), for :func:`printable_screen`."""
+    return f"{_MARK}[{code}m{text}{_MARK}[0m"
 
 
-def _without_controls(text: str, *, redraws: bool) -> str:
-    if not redraws:
-        return printable(text)
-    return "\r".join(printable(part) for part in text.split("\r"))
+def printable_screen(text: str) -> str:
+    """The same for whole output, in which what :func:`coloured` has made becomes colours."""
+    pieces = _OWN.split(text)  # text and code by turns
+    return "".join(
+        f"\x1b[{piece}m" if number % 2 else printable(piece) for number, piece in enumerate(pieces)
+    )
+
+
+def redraw(text: str, stream: TextIO, *, end: str = "") -> None:
+    """Writes a line over the one where the cursor is; an empty one wipes that."""
+    unchecked(stream)(f"\r{printable(text)}\x1b[K{end}")
 
 
 def json_text(value: object, *, indent: int | None = None) -> str:

@@ -358,8 +358,9 @@ def _write_results(
     """Writes the tables of every workload; returns why results could not be read, by workload."""
     unread = {}
     for workload in record["workloads"]:
-        available, unknown = _available(workload, path, scenario)
-        tables, why_not = results.tables_of(workload, path, available)
+        planned = next((one for one in scenario.workloads if one.name == workload["name"]), None)
+        available, unknown = _available(workload, planned, path, scenario)
+        tables, why_not = results.tables_of(workload, path, available, planned)
         why_not = why_not or unknown
         for name, table in tables.items():
             pa.parquet.write_table(
@@ -374,10 +375,9 @@ def _write_results(
 
 
 def _available(
-    workload: Mapping[str, Any], path: Path, scenario: Scenario
+    workload: Mapping[str, Any], planned: Workload | None, path: Path, scenario: Scenario
 ) -> tuple[Available | None, str | None]:
     """The bandwidth that an estimator should have found; if that is unknown, the reason."""
-    planned = next((one for one in scenario.workloads if one.name == workload["name"]), None)
     report = workload.get("report") or {}
     # Moments of estimates count from the first run, which comes after connecting and sounding.
     begin = report.get("begun_ns") or report.get("start_ns")

@@ -17,6 +17,8 @@ from typing import Any
 import pyarrow as pa
 
 from trustbed.run import rows
+from trustbed.scenario.model import Workload
+from trustbed.scenario.players import Media
 from trustbed.workload import media
 from trustbed.workload.distribution import mean, quantile
 from trustbed.workload.playout import Playout, late_parts, playout
@@ -138,7 +140,7 @@ Tables = dict[str, pa.Table]
 
 
 _MOST_FRAMES = 10_000_000
-"""Of a stream: a day of 100 a second."""
+"""Of a stream of which no scenario tells: a day of 100 a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,16 +156,26 @@ class _Received:
     is_duplicate: Sequence[bool]
 
 
-def media_tables(source: Path, report: Mapping[str, Any]) -> Tables:
+def media_tables(
+    source: Path, report: Mapping[str, Any], planned: Workload | None = None
+) -> Tables:
     """``packets``, ``frames`` and ``playout`` of a media stream.
+
+    Args:
+        source: The rows of its packets.
+        report: What the host says of it.
+        planned: What the scenario says of it, if that is known.
 
     Raises:
         RowsError: The rows are damaged.
+        ValueError: The report is of another stream than the scenario's.
     """
     read = rows.read(source)
     stream, start = report.get("media"), report.get("start_ns")
     if stream is None or start is None:
         return {}
+    if planned is not None and planned.media is not None:
+        _check_stream(stream, planned.media, planned.duration_ns)
     received = _received(read, start)
     parts_of = _parts_of(stream)
     first: dict[tuple[int, int], float] = {}
@@ -173,7 +185,7 @@ def media_tables(source: Path, report: Mapping[str, Any]) -> Tables:
     for (frame, _), arrived in first.items():
         arrivals[frame].append(arrived)
     complete = [
-        max(arrivals[frame]) if len(arrivals[frame]) == parts else None
+        max(there) if len(there := arrivals.get(frame, ())) == parts else None
         for frame, parts in enumerate(parts_of)
     ]
     played = playout(
@@ -207,6 +219,18 @@ def media_tables(source: Path, report: Mapping[str, Any]) -> Tables:
             ],
         ),
     }
+
+
+def _check_stream(stream: Mapping[str, Any], planned: Media, duration_ns: int) -> None:
+    """A host's report decides no lengths: the stream is the scenario's, or it is refused."""
+    expected = {
+        "rate_bits_per_second": planned.rate,
+        "frames_per_second": planned.frames_per_second,
+        "frames": planned.frames(duration_ns),
+    }
+    for name, value in expected.items():
+        if stream[name] != value:
+            raise ValueError(f"{name} is {stream[name]!r:.40}, and {value} in the scenario")
 
 
 def _received(read: pa.Table, start: int) -> _Received:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from trustbed.run import rows
 from trustbed.run.player_results import media_tables, video_tables
-from trustbed.scenario.model import ESTIMATORS
+from trustbed.scenario.model import ESTIMATORS, Workload
 from trustbed.workload import WorkloadError, estimates
 from trustbed.workload import read as read_output
 from trustbed.workload.estimates import Available
@@ -52,11 +52,15 @@ _CONTRADICTIONS = (
 
 
 def tables_of(
-    workload: Mapping[str, Any], directory: Path, available: Available | None = None
+    workload: Mapping[str, Any],
+    directory: Path,
+    available: Available | None = None,
+    planned: Workload | None = None,
 ) -> tuple[Tables, str | None]:
     """The tables of a workload; if its results cannot be read, the reason.
 
-    ``available`` is the bandwidth that an estimator should have found.
+    ``available`` is the bandwidth that an estimator should have found, ``planned`` what the
+    scenario says of the workload.
     """
     logs = directory / "logs"
     report = workload.get("report") or {}
@@ -68,7 +72,8 @@ def tables_of(
         if workload["kind"] in ESTIMATORS:
             return (estimates.read(report, available) if report else {}), None
         if workload["kind"] == "media":
-            return media_tables(logs / f"{workload['name']}.packets.rows", report), None
+            packets = logs / f"{workload['name']}.packets.rows"
+            return media_tables(packets, report, planned), None
         if workload["kind"] == "video":
             return video_tables(logs / f"{workload['name']}.chunks.rows", report), None
         if workload.get("tool"):

@@ -30,6 +30,7 @@ from trustbed.traffic.profile import Profile
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 FORMAT = "trustbed traffic model"
 VERSION = 1
@@ -46,6 +47,12 @@ _MOST = {
     f"{_PROFILES}.json": 64 << 20,
 }
 """Bytes of each member, at most: a million connections fit, and memory is not filled by others."""
+_MOST_ROWS = {"connections": 1_000_000, "units": 4_000_000, "hosts": 2_000_000}
+"""Rows of each table, at most: what an extraction keeps (``crates/traffic``), and both its ends."""
+_LONGEST_TEXT = 1000
+"""Bytes of the name of a class, or of another text in a table, at most."""
+_MOST_UNPACKED = 4 << 30
+"""Bytes of a table's columns, at most, as its Parquet states them: 4 million units have 0.3 GB."""
 _LATER = frozenset(
     (
         "client_window_bytes",
@@ -64,6 +71,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The date of every member: the same model is the same file."""
 _ANEW = "vary a model with trustbed model edit, or write it anew with Model.save"
 """The hint for what was changed by hand."""
+_SMALLER = "extract the model again, of a shorter part of the capture"
 SECOND = 1_000_000_000
 
 
@@ -163,6 +171,8 @@ class Model:
             OSError: It cannot be written.
         """
         path = Path(path)
+        for name, table in self.tables.items():
+            _check_rows(path, name, table.num_rows, "extract a shorter part of the capture")
         parts = {name: _parquet(table) for name, table in self.tables.items()}
         for name, part in parts.items():
             if len(part) > (most := _MOST[f"{name}.parquet"]):
@@ -308,7 +318,12 @@ def _table(path: Path, header: Header, name: str, part: bytes) -> pa.Table:
         )
     schema = _schemas()[name]
     try:
-        found = pq.read_table(io.BytesIO(part))
+        about = pq.read_metadata(io.BytesIO(part))
+        _check_size(path, name, about)
+        # Texts that repeat stay one, until it is known how long they are.
+        texts = [column.name for column in schema if pa.types.is_string(column.type)]
+        found = pq.read_table(io.BytesIO(part), read_dictionary=texts)
+        _check_texts(path, name, found)
         for place, column in enumerate(schema):
             if column.name in _LATER and column.name not in found.column_names:
                 nothing = pa.nulls(found.num_rows, column.type)
@@ -316,6 +331,55 @@ def _table(path: Path, header: Header, name: str, part: bytes) -> pa.Table:
         return found.cast(schema)
     except (pa.ArrowException, ValueError, OSError) as error:
         raise ModelError(f"{path}: the table {name}: {error}", "extract the model again") from None
+
+
+def _check_size(path: Path, name: str, about: pq.FileMetaData) -> None:
+    """What Parquet states of a table before it is read: few bytes can be many rows.
+
+    Raises:
+        ModelError: It has more than a model's table can have.
+    """
+    known = _schemas()[name].names
+    strange = next((one for one in about.schema.to_arrow_schema().names if one not in known), None)
+    if strange is not None:
+        raise ModelError(
+            f"{path}: the table {name} has a column {strange[:40]!r}, and no model has one",
+            "extract the model again",
+        )
+    groups = [about.row_group(number) for number in range(about.num_row_groups)]
+    rows = max(about.num_rows, sum(group.num_rows for group in groups))
+    _check_rows(path, name, rows, _SMALLER)
+    unpacked = sum(group.total_byte_size for group in groups)
+    if unpacked > _MOST_UNPACKED:
+        raise ModelError(
+            f"{path}: the table {name} has {unpacked:,} bytes unpacked, and a model's has "
+            f"{_MOST_UNPACKED:,} at most",
+            _SMALLER,
+        )
+
+
+def _check_rows(path: Path, name: str, rows: int, hint: str) -> None:
+    if rows > (most := _MOST_ROWS[name]):
+        raise ModelError(
+            f"{path}: the table {name} has {rows:,} rows, and a model's has {most:,} at most", hint
+        )
+
+
+def _check_texts(path: Path, name: str, table: pa.Table) -> None:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for column in table.schema:
+        if not pa.types.is_dictionary(column.type):
+            continue
+        for chunk in table[column.name].chunks:
+            longest = pc.max(pc.binary_length(chunk.dictionary)).as_py() or 0
+            if longest > _LONGEST_TEXT:
+                raise ModelError(
+                    f"{path}: a {column.name} of the table {name} has {longest:,} bytes, and a "
+                    f"model's has {_LONGEST_TEXT} at most",
+                    "extract the model again",
+                )
 
 
 def checked(model: Model, where: str = "") -> Model:

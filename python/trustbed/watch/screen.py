@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from types import FrameType, TracebackType
 from typing import Self, TextIO
 
-from trustbed.report.printable import unchecked
+from trustbed.report.printable import printable_screen, unchecked
 
 _ENTER = "\x1b[?1049h\x1b[?25l\x1b[H\x1b[J"
 _LEAVE = "\x1b[?25h\x1b[?1049l"
@@ -54,7 +54,8 @@ class Screen:
 
     def draw(self, lines: Sequence[str]) -> None:
         """Shows a page; the cursor stays behind its last line."""
-        self._write("\x1b[H" + "\x1b[K\r\n".join(lines) + "\x1b[K\x1b[J")
+        shown = map(printable_screen, lines)
+        self._write("\x1b[H" + "\x1b[K\r\n".join(shown) + "\x1b[K\x1b[J")
 
     def _enter(self) -> None:
         self._open = True

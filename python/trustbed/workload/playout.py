@@ -129,7 +129,8 @@ def _filled(complete: Sequence[float | None], first: int, level: int) -> float |
 
     Frames that never become complete do not count. None if there are no others.
     """
-    known = (at for at in islice(complete, first, None) if at is not None)
+    left = (complete[frame] for frame in range(first, len(complete)))  # islice() walks from 0
+    known = (at for at in left if at is not None)
     return max(islice(known, level), default=None)
 
 

@@ -16,6 +16,7 @@ from tests.report.run.conftest import with_cells, with_workload
 from tests.report.run_directories import make_run
 from trustbed.report import text
 from trustbed.report.paint import Paint
+from trustbed.report.printable import printable_screen
 from trustbed.report.run import page as run_page
 from trustbed.report.run import text as run_text
 from trustbed.report.run import words as run_words
@@ -44,7 +45,7 @@ def test_no_line_is_wider_than_asked(model: RunModel, columns: int) -> None:
 
 
 def test_colour_changes_no_word(model: RunModel) -> None:
-    painted = run_text.render(model, "study", paint=Paint(on=True))
+    painted = printable_screen(run_text.render(model, "study", paint=Paint(on=True)))
     assert "\x1b[1;31mdiscard" in painted
     assert re.sub(r"\x1b\[[0-9;]*m", "", painted) == run_text.render(model, "study")
 

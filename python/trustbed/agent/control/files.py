@@ -115,8 +115,9 @@ def fetch(
 ) -> None:
     """Copies a file of another host here, and removes it there once it is here.
 
-    Under its name there is a whole file or none. A host decides what its files hold, so no more
-    than ``most_bytes`` are taken, nor more than leaves :data:`FREE_BYTES` here.
+    Under its name there is a whole file or none. It is its owner's alone, as an agent's is: it
+    holds what others sent. A host decides what its files hold, so no more than ``most_bytes`` are
+    taken, nor more than leaves :data:`FREE_BYTES` here.
 
     Raises:
         TestbedError: It is not there, is too large, cannot be written here, or takes too long.
@@ -125,7 +126,7 @@ def fetch(
     room = max(0, shutil.disk_usage(to.parent).free - FREE_BYTES)
     most = min(most_bytes, room)
     try:
-        with draft.open("wb") as file:
+        with _created(draft) as file:
             unwritten = _run(
                 control, ["cat", path], path, stdout=file, seconds=seconds, most_bytes=most
             )
@@ -149,6 +150,12 @@ def fetch(
             "no agent writes so much: see what the file there holds",
         ) from None
     _run(control, ["rm", path], path, stdout=subprocess.DEVNULL, seconds=seconds)
+
+
+def _created(path: Path) -> IO[bytes]:
+    """A new file that nobody but its owner reads, in place of what was left there."""
+    path.unlink(missing_ok=True)
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
 
 class _Exceeds(Exception):
