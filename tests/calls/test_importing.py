@@ -342,7 +342,7 @@ def test_bpftrace_prints_a_processor_after_the_other(tmp_path: Path) -> None:
     ]
 
 
-def test_bpftrace_whose_times_stand_still_does_not_fill_memory(
+def test_bpftrace_whose_times_do_not_grow_does_not_fill_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(bpftrace, "_MOST_WAITING", 10)

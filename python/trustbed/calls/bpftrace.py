@@ -76,7 +76,7 @@ class _Event(NamedTuple):
 def _in_order(events: Iterable[_Event]) -> Iterator[_Event]:
     """By time: bpftrace prints a processor's events one batch after the other's.
 
-    What is bounded is how many wait, too: times that stand still would hold a whole trace.
+    What is bounded is how many wait, too: times that do not grow would hold a whole trace.
     """
     waiting: list[_Event] = []
     newest = 0

@@ -107,6 +107,7 @@ def hosts(found: HostsAnswer, paint: Paint = PLAIN, *, columns: int = WIDEST) ->
         _head(store_words.hosts_headline(found), counts, width, paint),
         _paragraphs([*store_words.hosts(found), *store_words.hours(found)], width),
         table(["host", "measurements", "discarded", ""], rows, paint, width=width) if rows else [],
+        _more(len(parts), "host"),
     )
 
 
@@ -124,7 +125,8 @@ def causes(found: CausesAnswer, paint: Paint = PLAIN, *, columns: int = WIDEST) 
         ]
         for one in sorted(found.causes, key=lambda one: not one.changes)[:SHOWN]
     ]
-    return joined(_head(store_words.causes_headline(found), counts, width, paint), *blocks)
+    more = _more(len(found.causes), "cause")
+    return joined(_head(store_words.causes_headline(found), counts, width, paint), *blocks, more)
 
 
 def papers(found: PapersAnswer, paint: Paint = PLAIN, *, columns: int = WIDEST) -> str:
@@ -141,7 +143,15 @@ def papers(found: PapersAnswer, paint: Paint = PLAIN, *, columns: int = WIDEST) 
     counts = (
         f"{words.counted(len(found.runs), 'run')}; a cell needs {found.fewest} usable repetitions"
     )
-    return joined(_head(store_words.papers_headline(found), counts, width, paint), *blocks)
+    more = _more(len(found.runs), "run")
+    return joined(_head(store_words.papers_headline(found), counts, width, paint), *blocks, more)
+
+
+def _more(count: int, what: str) -> list[str]:
+    """A line about what a terminal does not list."""
+    if count <= SHOWN:
+        return []
+    return [f"and {words.counted(count - SHOWN, what)} more: -o FILE or --json has all"]
 
 
 def _head(headline: str, counts: str, width: int, paint: Paint) -> Iterator[str]:
