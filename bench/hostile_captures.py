@@ -24,6 +24,9 @@ PCAP_HEADER = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65_535, 101)
 SWALLOWING_NETWORK = 0x243F6A8885A308D3
 """The /64 that a flow hash of multiplied halves would make one bucket of."""
 
+SMALLEST_MSS, FRAMES = 48, 1024
+"""The smallest MSS that is believed, and the frames into which a super-packet is cut at most."""
+
 Record: TypeAlias = bytes
 
 
@@ -103,17 +106,39 @@ def _segment(at_ns: int, number: int, *, payload: int = 100, seq: int | None = N
     return record(at_ns, packet, len(packet) + payload)
 
 
+def _exchange(delay: int) -> list[Record]:
+    """Five hundred segments and their answers, by which the clocks of two points compare."""
+    ordinary = [_segment(n * MILLISECOND + delay, n) for n in range(500)]
+    answers = [
+        record(n * MILLISECOND + 14 * MILLISECOND - delay, tcp(SERVER, CLIENT, ack=n * 100))
+        for n in range(500)
+    ]
+    return sorted(ordinary + answers, key=_time)
+
+
 def identical_frames(packets: int) -> list[bytes]:
     """One frame again and again, at both points, behind an exchange by which clocks compare."""
     files = []
     for delay in (0, 7 * MILLISECOND):
-        ordinary = [_segment(n * MILLISECOND + delay, n) for n in range(500)]
-        answers = [
-            record(n * MILLISECOND + 14 * MILLISECOND - delay, tcp(SERVER, CLIENT, ack=n * 100))
-            for n in range(500)
-        ]
         same = [_segment(SECOND + n * 1000 + delay, 7777) for n in range(packets)]
-        files.append(pcap(sorted(ordinary + answers, key=_time) + same))
+        files.append(pcap(_exchange(delay) + same))
+    return files
+
+
+def super_packets(frames: int) -> list[bytes]:
+    """Super-packets of as many frames as are cut, at both points, and nobody acknowledges them."""
+    client, payload = (CLIENT[0], CLIENT[1] + 1), SMALLEST_MSS * FRAMES
+    opening = tcp(
+        client, SERVER, seq=-1, flags=SYN, options=struct.pack("!BBH", 2, 4, SMALLEST_MSS)
+    )
+    files = []
+    for delay in (0, 7 * MILLISECOND):
+        records = [*_exchange(delay), record(SECOND + delay, opening)]
+        for n in range(frames // FRAMES):
+            packet = tcp(client, SERVER, seq=n * payload, payload=payload, number=n)
+            at = SECOND + (n + 1) * MILLISECOND + delay
+            records.append(record(at, packet, len(packet) + payload))
+        files.append(pcap(records))
     return files
 
 
@@ -254,18 +279,39 @@ def fragments(packets: int) -> list[bytes]:
     return [pcap(record(n * 1000, packet(n)) for n in range(packets))]
 
 
+def clock_steps(packets: int) -> list[bytes]:
+    """A clock that is set back again and again, while many segments of one flow are outstanding."""
+    sent = packets // 2
+    records = [record(0, tcp(SERVER, CLIENT, ack=0))]
+    records += [_segment(n * 1000, n, payload=1) for n in range(1, sent)]
+    for n in range(max(sent, 1), packets):
+        records.append(_segment(SECOND + n % 2 * 61 * SECOND + n, n, payload=1))
+    return [pcap(records[:packets])]
+
+
 def interfaces(packets: int) -> list[bytes]:
     """A pcapng file with an interface a packet, up to 65,536."""
+    return _described(packets, min(packets, 65_536))
+
+
+def texts(packets: int) -> list[bytes]:
+    """The same with 8,192 at most, each with texts and a comment as long as are kept."""
+    options = [(code, b"\xff" * 256) for code in (2, 3, 12, 15)] + [(1, b"\xff" * 900)]
+    packed = b"".join(struct.pack("<HH", code, len(value)) + value for code, value in options)
+    return _described(packets, min(packets, 8192), packed + bytes(4))
+
+
+def _described(packets: int, count: int, options: bytes = b"") -> list[bytes]:
+    """A pcapng file with so many interfaces, whose options these are."""
 
     def block(kind: int, body: bytes) -> bytes:
         body += bytes(-len(body) % 4)
         length = 12 + len(body)
         return struct.pack("<II", kind, length) + body + struct.pack("<I", length)
 
-    count = min(packets, 65_536)
     packet = tcp(CLIENT, SERVER)
     parts = [block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))]
-    parts += [block(1, struct.pack("<HHI", 101, 0, 0)) for _ in range(count)]
+    parts += [block(1, struct.pack("<HHI", 101, 0, 0) + options) for _ in range(count)]
     for n in range(packets):
         head = struct.pack("<IIIII", n % count, 0, n, len(packet), len(packet))
         parts.append(block(6, head + packet))
@@ -292,6 +338,7 @@ def damage(packets: int) -> list[bytes]:
 
 CASES = (
     Case(name="identical frames at two points", make=identical_frames),
+    Case(name="super-packets at two points", make=super_packets, unit="frame"),
     Case(name="times that alternate by 61 s", make=alternating_times),
     Case(name="SYN flood", make=syn_flood),
     Case(name="one network", make=one_network),
@@ -300,12 +347,14 @@ CASES = (
     Case(name="retransmissions of many segments", make=covering),
     Case(name="times out of order by 8 ms", make=out_of_order),
     Case(name="one time for all", make=timeless),
+    Case(name="clock set back", make=clock_steps),
     Case(name="holes", make=holes),
     Case(name="SACK storm", make=sack_storm),
     Case(name="stalls of one host", make=stalls),
     Case(name="exchanges", make=exchanges),
     Case(name="fragments", make=fragments),
     Case(name="interfaces", make=interfaces, suffix=".pcapng"),
+    Case(name="texts of interfaces", make=texts, suffix=".pcapng"),
     Case(name="gzip bomb", make=bomb, suffix=".pcap.gz"),
     Case(name="zstd bomb", make=zstd_bomb, suffix=".pcap.zst"),
     Case(name="damaged records", make=damage),

@@ -61,7 +61,13 @@ pub fn two_point(data: &[u8]) {
 }
 
 fn join(seen: &[Vec<Frame>; 2], relation: Relation) {
-    let limits = JoinLimits { waiting: 8, waiting_total: 24, connections: 4, ..Default::default() };
+    let limits = JoinLimits {
+        waiting: 8,
+        waiting_total: 24,
+        outstanding_total: 24,
+        connections: 4,
+        ..Default::default()
+    };
     let mut all: Vec<(Capture, &Frame)> = [Capture::First, Capture::Second]
         .into_iter()
         .zip(seen)
@@ -76,6 +82,7 @@ fn join(seen: &[Vec<Frame>; 2], relation: Relation) {
     }
     directions.append(&mut join.finish());
     let facts = join.facts();
+    assert!(facts.most_outstanding <= 25, "{} wait for acknowledgements", facts.most_outstanding);
     assert_eq!(facts.frames.map(usize::try_from), seen.each_ref().map(|one| Ok(one.len())));
     let counted: u64 = directions
         .iter()

@@ -215,7 +215,7 @@ class TwoPoint:
         """
     @property
     def frames(self) -> dict[str, Any]:
-        """Frame counts of both captures, and ``evicted_connections``.
+        """Frame counts of both captures, ``evicted_connections`` and ``round_trips_left_out``.
 
         Of both captures: ``frames``, ``without_capture_point``, ``others``, ``dropped``.
         """

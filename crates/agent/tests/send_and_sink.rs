@@ -358,8 +358,12 @@ fn what_a_sink_cannot_attribute_is_counted_apart() {
         numbered[..8].copy_from_slice(&[0, 7, 0, 9, 0, 0, 0, sequence]);
         stray.send_to(&numbered, to).unwrap();
     }
+    // Too short to name a run: it counts for those who have named theirs.
+    stray.send_to(b"tiny", to).unwrap();
+    UdpSocket::bind("127.0.0.1:0").unwrap().send_to(b"tiny", to).unwrap();
     let got = sink.stop();
-    assert_eq!(number(&got["sockets"][0]["foreign_packets"]), 1);
+    assert_eq!(number(&got["sockets"][0]["foreign_packets"]), 3);
+    assert_eq!(got["sources"].as_array().unwrap().len(), 1);
     let one = &got["sources"][0];
     let count = |name: &str| number(&one[name]);
     assert_eq!((count("source"), count("packets"), count("unnumbered_packets")), (9, 7, 1));

@@ -153,7 +153,8 @@ pub struct InterfaceFacts {
     /// Packets that the operating system dropped, as the capturing host counted.
     pub os_dropped: Option<u64>,
     /// What else its description holds (speed, filter, comments, addresses): options of pcapng, by
-    /// code, numbers in little-endian order; at most 1 KiB.
+    /// code, numbers in little-endian order; at most 1 KiB. These and the texts of all interfaces of
+    /// a file are at most 16 MiB: those of later ones are left out, each a [`Problem`].
     pub options: Vec<(u16, Vec<u8>)>,
 }
 

@@ -149,6 +149,19 @@ fn rotated_files_are_merged_and_their_interface_is_one() {
 }
 
 #[test]
+fn counts_of_drops_that_files_make_up_end_at_the_largest_number() {
+    let files = [0, 20].map(|first| {
+        let mut file = Pcapng::simple(false);
+        file.packets(&frames_from(START_NS + i64::from(first) * 1_000_000, first, 20));
+        file.statistics(0, &[(5, u64::MAX), (7, 3)]);
+        memory(&format!("from {first}"), &file.bytes)
+    });
+    let (_, facts) = check(&files);
+    let [one] = &facts.files[0].interfaces[..] else { panic!("one interface") };
+    assert_eq!((one.dropped, one.os_dropped), (Some(u64::MAX), Some(6)));
+}
+
+#[test]
 fn what_can_be_read_of_a_damaged_file_is_copied() {
     let dialect = Pcap::MICROS;
     let all = frames(20);

@@ -315,3 +315,56 @@ fn a_flood_of_interfaces_stays_bounded() {
     assert_eq!(facts.problems.len(), 100);
     assert_eq!(facts.problems_left_out, [("bad_block", 70_000 - 65_536 - 100)]);
 }
+
+/// Four texts of 256 bytes that become three times as long, and an option.
+fn wordy() -> Vec<(u16, Vec<u8>)> {
+    let mut options: Vec<_> = [2, 3, 12, 15].map(|code| (code, vec![0xff; 256])).into();
+    options.push((1, vec![7; 900]));
+    options
+}
+
+#[test]
+fn a_flood_of_texts_of_interfaces_stays_bounded() {
+    let mut file = Pcapng::default();
+    file.section(false, &[]);
+    let (wordy, count) = (wordy(), 6_000_u32);
+    for number in 0..count {
+        file.interface(1, number, &wordy);
+    }
+    // What needs little room still finds it.
+    file.interface(1, 96, &[text(2, "eth0")]);
+    file.packets(&frames(1));
+    let (packets, facts) = read(&[memory("flood", &file.bytes)]).unwrap();
+    assert_eq!(packets.len(), 1);
+    let interfaces = &facts.files[0].interfaces;
+    assert_eq!(interfaces.len(), 6_001);
+    let texts = |interface: &trustbed_capture::InterfaceFacts| -> usize {
+        let texts = [&interface.name, &interface.description, &interface.hardware, &interface.os];
+        let options = interface.options.iter().map(|(_, value)| value.len());
+        texts.into_iter().flatten().map(String::len).chain(options).sum()
+    };
+    let held: usize = interfaces.iter().map(texts).sum();
+    assert!((15 << 20..=16 << 20).contains(&held), "{held} bytes");
+    let kept = interfaces.iter().filter(|interface| texts(interface) == 3072 + 900).count();
+    let bare = interfaces.iter().filter(|interface| texts(interface) == 0).count();
+    assert_eq!(kept + bare, 6_000);
+    assert!(interfaces.iter().zip(0..count).all(|(one, number)| one.snap_length == number));
+    assert_eq!(interfaces[6_000].name.as_deref(), Some("eth0"));
+    assert_eq!(facts.problems[0].code, "bad_block");
+    assert_eq!(facts.problems_left_out, [("bad_block", bare as u64 - 100)]);
+}
+
+#[test]
+fn an_interface_whose_texts_were_left_out_is_the_same_in_the_next_section() {
+    let mut file = Pcapng::default();
+    let (wordy, count) = (wordy(), 5_000_u32);
+    for _ in 0..3 {
+        file.section(false, &[]);
+        for number in 0..count {
+            file.interface(1, number, &wordy);
+        }
+    }
+    file.packets(&frames(1));
+    let (packets, facts) = read(&[memory("flood", &file.bytes)]).unwrap();
+    assert_eq!((packets.len(), facts.files[0].interfaces.len()), (1, 5_000));
+}

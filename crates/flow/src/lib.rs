@@ -16,6 +16,7 @@ mod order;
 mod ranges;
 mod records;
 mod recovery;
+mod slots;
 mod stream;
 mod table;
 mod unsegment;

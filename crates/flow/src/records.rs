@@ -20,14 +20,19 @@ pub struct Record {
     pub sent: u16,
     /// The receiver has reported it by SACK.
     pub sacked: bool,
-    /// No round-trip time may be taken from it (the clock stepped while it was outstanding).
+    /// No round-trip time may be taken from it, whatever the clock did: see
+    /// [`Records::is_untimed`].
     pub untimed: bool,
+    /// Steps of the clock before it was sent first; see [`Records::forget_times`].
+    steps: u16,
 }
 
 /// The outstanding segments of one direction, ascending by offset.
 #[derive(Debug, Clone, Default)]
 pub struct Records {
     queue: VecDeque<Record>,
+    /// Steps of the clock so far, less the whole 65,536s.
+    steps: u16,
     /// Records dropped because the receiver's side was never heard or the table was full.
     pub forgotten: u32,
     /// The receiver has acknowledged something.
@@ -64,7 +69,7 @@ impl Records {
             self.queue.pop_front();
             self.forgotten = self.forgotten.saturating_add(1);
         }
-        self.queue.push_back(fresh(start, length, now));
+        self.queue.push_back(self.fresh(start, length, now));
     }
 
     /// Nothing is outstanding any longer that was.
@@ -79,7 +84,7 @@ impl Records {
             return;
         }
         let at = self.queue.partition_point(|r| Self::offset(r, start) < start);
-        self.queue.insert(at, fresh(start, length, now));
+        self.queue.insert(at, self.fresh(start, length, now));
     }
 
     /// The record that holds the byte at `offset`.
@@ -136,14 +141,17 @@ impl Records {
     }
 
     /// Takes away what `acknowledged` covers, oldest first, calling `visit` with each record that
-    /// overlaps `[.., acknowledged)`. A record that is covered partly stays.
+    /// overlaps `[.., acknowledged)`: one that gives no round-trip time is marked as untimed. A
+    /// record that is covered partly stays.
     #[inline]
     pub fn acknowledge(&mut self, acknowledged: i64, mut visit: impl FnMut(&Record, i64)) {
-        while let Some(record) = self.queue.front() {
+        let steps = self.steps;
+        while let Some(record) = self.queue.front_mut() {
             let start = Self::offset(record, acknowledged);
             if start >= acknowledged {
                 break;
             }
+            record.untimed |= record.steps != steps;
             visit(record, start);
             if start + i64::from(record.length) > acknowledged {
                 break;
@@ -152,11 +160,23 @@ impl Records {
         }
     }
 
-    /// Nothing outstanding may give a round-trip time any more.
+    /// The clock stepped: nothing outstanding may give a round-trip time any more. The step is only
+    /// counted, so that a clock that steps again and again costs little however much is
+    /// outstanding.
     pub fn forget_times(&mut self) {
-        for record in &mut self.queue {
-            record.untimed = true;
+        self.steps = self.steps.wrapping_add(1);
+        if self.steps == 0 {
+            // The count begins anew: what remembers one of before would be taken for fresh.
+            for record in &mut self.queue {
+                record.untimed = true;
+            }
         }
+    }
+
+    /// Whether a record of these gives no round-trip time: the clock stepped while it was
+    /// outstanding, it was sent again together with others, or before the capture began.
+    pub fn is_untimed(&self, record: &Record) -> bool {
+        record.untimed || record.steps != self.steps
     }
 
     /// The outstanding segments, oldest first.
@@ -174,6 +194,20 @@ impl Records {
     /// Bytes on the heap.
     pub fn held_bytes(&self) -> usize {
         self.queue.capacity() * size_of::<Record>()
+    }
+
+    #[inline]
+    fn fresh(&self, start: i64, length: u32, now: Ns) -> Record {
+        Record {
+            start: low32(start),
+            length,
+            first_sent: now,
+            last_sent: now,
+            sent: 1,
+            sacked: false,
+            untimed: false,
+            steps: self.steps,
+        }
     }
 
     fn is_full(&self) -> bool {
@@ -198,18 +232,6 @@ impl Records {
         tail.length = record.length - left;
         record.length = left;
         self.queue.insert(at + 1, tail);
-    }
-}
-
-fn fresh(start: i64, length: u32, now: Ns) -> Record {
-    Record {
-        start: low32(start),
-        length,
-        first_sent: now,
-        last_sent: now,
-        sent: 1,
-        sacked: false,
-        untimed: false,
     }
 }
 

@@ -16,6 +16,7 @@ use trustbed_wire::{Options, Packet};
 
 use crate::connection::{Sight, bare_weight};
 use crate::key::mixed;
+use crate::slots::Slots;
 use crate::{Ack, Connection, FlowKey, Retransmission, Segment, State};
 
 /// What measures transfers while a [`Table`] runs.
@@ -138,6 +139,8 @@ pub struct Table<O: Observer> {
     limits: Limits,
     by_key: HashTable<u32>,
     chunks: Vec<Vec<Option<Connection<O::Transfer>>>>,
+    /// Slots that hold a connection, and those that held one.
+    held: Slots,
     free: Vec<u32>,
     lingering: VecDeque<(u32, u64, Ns)>,
     swept: Ns,
@@ -171,6 +174,7 @@ impl<O: Observer> Table<O> {
             limits,
             by_key: HashTable::new(),
             chunks: Vec::new(),
+            held: Slots::default(),
             free: Vec::new(),
             lingering: VecDeque::new(),
             swept: Ns::MIN,
@@ -397,6 +401,7 @@ impl<O: Observer> Table<O> {
         self.bytes += u64::from(bare_weight::<O::Transfer>());
         let slot = self.free.pop().unwrap_or_else(|| self.grow());
         self.chunks[slot as usize / CHUNK][slot as usize % CHUNK] = Some(connection);
+        self.held.insert(slot);
         let (chunks, secret) = (&self.chunks, self.limits.hash_secret);
         self.by_key.insert_unique(mixed(packet.flow_hash, secret), slot, |&slot| {
             mixed(hash_of(chunks, slot), secret)
@@ -457,6 +462,7 @@ impl<O: Observer> Table<O> {
             entry.remove();
         }
         if let Some(connection) = self.chunks[slot as usize / CHUNK][slot as usize % CHUNK].take() {
+            self.held.remove(slot);
             self.free.push(slot);
             self.bytes -= u64::from(connection.weight);
             end(connection, evicted, at_index, observer);
@@ -496,32 +502,27 @@ impl<O: Observer> Table<O> {
     }
 
     /// Makes room: the first half-open connection that the hand meets goes, else the one of those
-    /// met that was silent longest; never the `spared` one. False where there is no other.
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "the table is capped far below 2³² connections"
-    )]
+    /// met that was silent longest; never the `spared` one. False where there is no other. The hand
+    /// stays where it was when it has met all.
     fn evict(&mut self, at_index: u64, spared: Option<u32>, observer: &mut O) -> bool {
-        let slots = self.slots() as u32;
         let mut victim: Option<(Ns, u32)> = None;
-        let mut met = 0;
-        for _ in 0..slots {
-            self.hand = if self.hand + 1 >= slots { 0 } else { self.hand + 1 };
-            let Some(connection) = self.get(self.hand).filter(|_| spared != Some(self.hand)) else {
-                continue;
-            };
-            met += 1;
+        let mut hand = self.hand;
+        let others = self.held.behind(hand).filter(|&slot| spared != Some(slot));
+        for (slot, met) in others.zip(1..) {
+            let Some(connection) = self.get(slot) else { continue };
             if connection.is_half_open() {
-                victim = Some((connection.last, self.hand));
+                (victim, hand) = (Some((connection.last, slot)), slot);
                 break;
             }
             if victim.is_none_or(|(last, _)| connection.last < last) {
-                victim = Some((connection.last, self.hand));
+                victim = Some((connection.last, slot));
             }
             if met >= LOOKED_AT {
+                hand = slot;
                 break;
             }
         }
+        self.hand = hand;
         let Some((_, slot)) = victim else { return false };
         self.facts.evicted += 1;
         self.remove(slot, true, at_index, observer);

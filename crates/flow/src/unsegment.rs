@@ -2,10 +2,10 @@
 //! shows one large TCP packet.
 //!
 //! A TCP payload above the segment size (MSS) of its connection is cut into n = ⌈payload / MSS⌉
-//! frames, each with the headers of the super-packet. Everything else passes as it is,
-//! super-packets of UDP (GSO, as QUIC uses it) among it: nothing in them shows the size of their
-//! datagrams. They stay one frame however large, so the bursts of such senders are over- and their
-//! packets under-estimated.
+//! frames, each with the headers of the super-packet. Everything else passes as it is: TCP packets
+//! that no offload makes, of more than [`Unsegment::MOST_FRAMES`] frames, and super-packets of UDP
+//! (GSO, as QUIC uses it), in which nothing shows the size of their datagrams. They stay one frame
+//! however large, so the bursts of such senders are over- and their packets under-estimated.
 //!
 //! The MSS is the smaller of the MSS options of both SYNs (of one, if the other was not captured),
 //! less the option bytes of the packet itself (RFC 6691). Where no SYN was seen it is the most
@@ -64,8 +64,8 @@ pub struct UnsegmentFacts {
     pub guessed: u64,
     /// Super-packets that were to be spread and were stacked, because their direction is not known.
     pub not_spread: u64,
-    /// TCP packets larger than any offload makes them, passed as they are: their lengths cannot be
-    /// accepted.
+    /// TCP packets larger than any offload makes them, or of more than
+    /// [`Unsegment::MOST_FRAMES`] frames, passed as they are: their lengths cannot be accepted.
     pub too_large: u64,
 }
 
@@ -113,6 +113,9 @@ const LARGEST: u32 = 1 << 20;
 impl Unsegment {
     /// Connections that are remembered.
     pub const FLOWS: usize = 4096;
+    /// Frames of a super-packet: BIG TCP of 512 KiB has fewer at an MSS of 536, and so have 64 KiB
+    /// at one of 64.
+    pub const MOST_FRAMES: u32 = 1024;
 
     /// Knows no connection yet.
     pub fn new(spacing: Spacing) -> Self {
@@ -150,7 +153,16 @@ impl Unsegment {
     /// is no super-packet.
     #[inline]
     pub fn segment(&mut self, packet: &Packet) -> Option<u32> {
-        self.segment_size(packet).filter(|mss| packet.payload > *mss)
+        let Size { mss, guessed } = self.segment_size(packet)?;
+        if packet.payload <= mss {
+            return None;
+        }
+        if packet.payload > mss * Self::MOST_FRAMES {
+            self.facts.too_large += 1;
+            return None;
+        }
+        self.facts.guessed += u64::from(guessed);
+        Some(mss)
     }
 
     /// Calls `emit` with time, frame length and IP length (in bytes) of every frame that the packet
@@ -210,7 +222,7 @@ impl Unsegment {
 
     /// The payload of a full frame of the packet's connection; none where the packet cannot be a
     /// super-packet.
-    fn segment_size(&mut self, packet: &Packet) -> Option<u32> {
+    fn segment_size(&mut self, packet: &Packet) -> Option<Size> {
         if packet.protocol != 6
             || packet.payload <= SMALLEST
             || packet.flags.any(TcpFlags::SYN)
@@ -227,19 +239,19 @@ impl Unsegment {
             flow.and_then(|f| f.mss.into_iter().filter(|&mss| mss > 0).min()).map_or(0, u32::from);
         let mss = offered.saturating_sub(option_bytes(packet));
         if mss >= SMALLEST {
-            return Some(mss);
+            return Some(Size { mss, guessed: false });
         }
         if packet.payload <= LARGEST_PLAIN {
             return None;
         }
-        self.facts.guessed += 1;
         let most = flow.and_then(|f| {
             f.lengths[side(packet)]
                 .into_iter()
                 .filter(|l| l.1 > 0)
                 .max_by_key(|&(length, count)| (count, length))
         });
-        Some(most.map_or(USUAL, |(length, _)| u32::from(length)))
+        let mss = most.map_or(USUAL, |(length, _)| u32::from(length));
+        Some(Size { mss, guessed: true })
     }
 
     /// The slots where a connection may be.
@@ -265,6 +277,13 @@ impl Unsegment {
         set[at].seen = self.clock;
         &mut set[at]
     }
+}
+
+/// The payload of a full frame, and whether no SYN stated it.
+#[derive(Debug, Clone, Copy)]
+struct Size {
+    mss: u32,
+    guessed: bool,
 }
 
 /// How fast frames follow each other.

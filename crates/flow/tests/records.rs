@@ -183,5 +183,44 @@ fn forgotten_times_give_no_sample() {
     records.push(0, 10, Ns(1), usize::MAX);
     records.forget_times();
     records.push(10, 10, Ns(2), usize::MAX);
-    assert_eq!(records.iter().map(|r| r.untimed).collect::<Vec<_>>(), [true, false]);
+    let untimed: Vec<bool> = records.iter().map(|r| records.is_untimed(r)).collect();
+    assert_eq!(untimed, [true, false]);
+}
+
+#[test]
+fn what_is_sent_after_a_step_of_the_clock_is_timed_wherever_it_lies() {
+    let mut records = Records::default();
+    for n in [0, 1, 3, 4] {
+        records.push(n * 10, 10, Ns(n), usize::MAX);
+    }
+    records.forget_times();
+    // A hole is filled, a segment cut, and one sent above all; then the clock steps again.
+    records.insert(20, 10, Ns(7));
+    records.for_range(35, 40, |_| ());
+    records.push(50, 10, Ns(8), usize::MAX);
+    let timed = |records: &Records| -> Vec<i64> {
+        let timed = records.iter().filter(|r| !records.is_untimed(r));
+        timed.map(|r| Records::offset(r, 0)).collect()
+    };
+    assert_eq!(timed(&records), [20, 50]);
+    let mut visited = Vec::new();
+    records.acknowledge(35, |record, start| visited.push((start, record.untimed)));
+    assert_eq!(visited, [(0, true), (10, true), (20, false), (30, true)]);
+    records.forget_times();
+    records.push(60, 10, Ns(9), usize::MAX);
+    assert_eq!(timed(&records), [60]);
+    assert_eq!(size_of::<trustbed_flow::Record>(), 32, "one per segment outstanding");
+}
+
+#[test]
+fn no_number_of_steps_makes_a_time_of_what_is_outstanding() {
+    let mut records = Records::default();
+    records.push(0, 10, Ns(1), usize::MAX);
+    for step in 1..=200_000 {
+        records.forget_times();
+        assert!(records.iter().all(|r| records.is_untimed(r)), "after {step} steps");
+    }
+    records.push(10, 10, Ns(2), usize::MAX);
+    let untimed: Vec<bool> = records.iter().map(|r| records.is_untimed(r)).collect();
+    assert_eq!(untimed, [true, false]);
 }

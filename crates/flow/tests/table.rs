@@ -393,6 +393,26 @@ fn a_table_keeps_its_budget_and_counts_what_it_gives_up() {
 }
 
 #[test]
+fn after_a_crowd_the_longest_silent_still_goes_first() {
+    let crowd = 600;
+    let mut packets: Vec<Made> = (0..crowd)
+        .map(|n| {
+            let at = i64::from(n) - i64::from(crowd);
+            Ends::with_port(1000 + n).client(at).flags(TcpFlags::RST)
+        })
+        .collect();
+    // By the time of the eleventh the crowd has left, and its slots are empty.
+    packets.extend(growing(60, 1024));
+    let limits = Limits { bytes: 1 << 20, lingering: 1000, ..Limits::default() };
+    let seen = record_with(&batch(&packets), limits, false);
+    assert_eq!(seen.gone.len(), usize::from(crowd) + 60, "none is lost");
+    let evicted: Vec<u64> =
+        seen.gone.iter().filter(|g| g.evicted).map(|g| g.connection.first_index).collect();
+    assert!(evicted.len() > 20 && evicted.is_sorted(), "the longest silent go first: {evicted:?}");
+    assert!(evicted.iter().all(|&first| first > u64::from(crowd)), "the crowd had left");
+}
+
+#[test]
 fn flows_of_datagrams_keep_the_budget_too() {
     let flows = 1..300_u16;
     let made: Vec<Made> =

@@ -217,6 +217,36 @@ fn an_implausible_length_passes_and_is_reported() {
 }
 
 #[test]
+fn a_packet_of_more_frames_than_any_offload_makes_passes_and_is_reported() {
+    let most = Unsegment::MOST_FRAMES;
+    for mss in [48_u16, 536, 1448] {
+        let mut unsegment = opened(Spacing::Stacked, mss, mss);
+        let frames = |unsegment: &mut Unsegment, payload| {
+            cut(unsegment, Ends::default().client(MS).data(payload)).len()
+        };
+        let longest = (u32::from(mss) * most).min(1 << 20);
+        assert_eq!(frames(&mut unsegment, longest), longest.div_ceil(u32::from(mss)) as usize);
+        assert_eq!(unsegment.facts().too_large, 0);
+        assert_eq!(frames(&mut unsegment, longest + 1), 1);
+        let facts = unsegment.facts();
+        assert_eq!((facts.super_packets, facts.too_large), (1, 1));
+    }
+    let mut unsegment = opened(Spacing::Stacked, 536, 536);
+    let big = Ends::default().client(MS).data(512 << 10);
+    assert_eq!(cut(&mut unsegment, big).len(), 979, "BIG TCP over the smallest path");
+}
+
+#[test]
+fn a_packet_that_is_not_cut_guesses_nothing() {
+    let ends = Ends::default();
+    let mut unsegment = Unsegment::new(Spacing::Stacked);
+    learn(&mut unsegment, &[ends.client(0).data(600)]);
+    assert_eq!(cut(&mut unsegment, ends.client(MS).data(1 << 20)).len(), 1);
+    let facts = unsegment.facts();
+    assert_eq!((facts.guessed, facts.too_large, facts.super_packets), (0, 1, 0));
+}
+
+#[test]
 fn a_frame_that_is_shorter_than_its_ip_header_states_has_no_link_layer() {
     let mut unsegment = opened(Spacing::Stacked, 1000, 1000);
     let mut made = Ends::default().client(MS).data(2000);
@@ -312,7 +342,9 @@ proptest! {
         let found = frames(&mut unsegment, &made, direction);
         let headers = u32::from(made.packet.header_length);
         let size = u32::from(mss) - u32::from(options).min(u32::from(mss));
-        if size >= 48 && payload > 48 {
+        if size >= 48 && payload > size * Unsegment::MOST_FRAMES {
+            prop_assert_eq!((found.len(), unsegment.facts().too_large), (1, 1));
+        } else if size >= 48 && payload > 48 {
             prop_assert_eq!(found.len(), payload.div_ceil(size) as usize);
             prop_assert!(
                 found.iter().rev().skip(1).all(|f| f.2 == headers + size),

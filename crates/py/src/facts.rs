@@ -108,6 +108,15 @@ fn interface<'py>(py: Python<'py>, facts: &InterfaceFacts) -> PyResult<Bound<'py
     Ok(dict)
 }
 
+/// Packets that a capture does not have although they passed, by the capturer's own count, which
+/// may be any number; a pcap file states nothing of them.
+pub(crate) fn dropped(facts: &CaptureFacts) -> u64 {
+    let interfaces = facts.files.iter().flat_map(|file| &file.interfaces);
+    interfaces
+        .flat_map(|one| one.dropped.into_iter().chain(one.os_dropped))
+        .fold(0, u64::saturating_add)
+}
+
 /// The `skips` list: reasons that occurred.
 pub(crate) fn skips<'py>(py: Python<'py>, facts: &CaptureFacts) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
@@ -134,4 +143,44 @@ pub(crate) fn problems<'py>(py: Python<'py>, facts: &CaptureFacts) -> PyResult<B
         list.append(dict)?;
     }
     Ok(list)
+}
+
+#[cfg(test)]
+mod tests {
+    use trustbed_capture::{Input, Reader};
+    use trustbed_wire::DecodeOptions;
+
+    use super::*;
+
+    /// A block of pcapng.
+    fn block(kind: u32, body: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(12 + body.len()).unwrap().to_le_bytes();
+        [&kind.to_le_bytes()[..], &length, body, &length].concat()
+    }
+
+    #[test]
+    fn counts_of_drops_that_a_file_makes_up_end_at_the_largest_number() {
+        let section = [&0x1a2b_3c4d_u32.to_le_bytes()[..], &[1, 0, 0, 0], &[0xff; 8]].concat();
+        let mut bytes = block(0x0a0d_0d0a, &section);
+        for _ in 0..2 {
+            bytes.extend(block(1, &[101, 0, 0, 0, 0, 0, 0, 0]));
+        }
+        for interface in 0..2_u32 {
+            let mut body = interface.to_le_bytes().to_vec();
+            body.extend([0; 8]);
+            for option in [5_u8, 7] {
+                body.extend([option, 0, 8, 0]);
+                body.extend([0xff; 8]);
+            }
+            body.extend([0; 4]);
+            bytes.extend(block(5, &body));
+        }
+        let input = Input::Memory { name: "drops".to_owned(), bytes: bytes.into() };
+        let mut reader = Reader::open(&[input], DecodeOptions { inner: false }).unwrap();
+        while reader.frames(100, |_| ()) {}
+        let facts = reader.facts();
+        let [first, second] = &facts.files[0].interfaces[..] else { panic!("two interfaces") };
+        assert_eq!((first.dropped, second.os_dropped), (Some(u64::MAX), Some(u64::MAX)));
+        assert_eq!(dropped(&facts), u64::MAX);
+    }
 }

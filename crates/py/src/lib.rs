@@ -11,6 +11,8 @@ mod outcome;
 mod parts;
 mod profile;
 mod run;
+#[cfg(test)]
+mod super_packets;
 mod tables;
 mod two_point;
 mod watch;

@@ -18,6 +18,7 @@ use trustbed_traffic::structural::{
 use trustbed_units::{Ns, Span};
 use trustbed_wire::{DecodeOptions, Skip};
 
+use crate::facts;
 use crate::profile::Profiles;
 use crate::run::{Plan, Takes, hash_secret, pass};
 use crate::tables::{Failure, Table, interruptible, io_error};
@@ -124,8 +125,6 @@ pub(crate) fn extract_model(
 
 /// What the link carried and the capture does not show.
 fn missing(facts: &CaptureFacts) -> [(&'static str, u64); 4] {
-    let interfaces = facts.files.iter().flat_map(|file| &file.interfaces);
-    let dropped = interfaces.map(|one| one.dropped.unwrap_or(0) + one.os_dropped.unwrap_or(0));
     let unread = facts.skips.iter().filter(|skip| {
         matches!(
             skip.reason,
@@ -136,7 +135,7 @@ fn missing(facts: &CaptureFacts) -> [(&'static str, u64); 4] {
         facts.skips.iter().filter(|s| matches!(s.reason, Skip::OtherProtocol | Skip::Tunnel));
     let further: u64 = facts.problems_left_out.iter().map(|(_, count)| count).sum();
     [
-        ("dropped_packets", dropped.sum()),
+        ("dropped_packets", facts::dropped(facts)),
         ("unread_packets", unread.map(|skip| skip.records).sum()),
         ("other_packets", others.map(|skip| skip.records).sum()),
         ("damaged_places", further.saturating_add(facts.problems.len() as u64)),

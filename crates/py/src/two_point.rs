@@ -12,8 +12,9 @@ use trustbed_two_point::{
     TwoPointRow,
 };
 use trustbed_units::Span;
-use trustbed_wire::DecodeOptions;
+use trustbed_wire::{Batch, DecodeOptions};
 
+use crate::facts;
 use crate::run::{Progress, Source, hash_secret};
 use crate::tables::{Table, capture_error, interruptible, io_error};
 
@@ -58,6 +59,8 @@ struct Joined {
     facts: JoinFacts,
     others: [u64; 2],
     dropped: [u64; 2],
+    /// Frames that give no round trip, because too many were unacknowledged.
+    left_out: u64,
 }
 
 /// Why there is nothing.
@@ -145,30 +148,35 @@ fn both(
         None => Relation::of(&matches).map_err(Fault::Relation)?,
     };
     let mut rows = Spool::new(two_point());
-    let mut sides = [FrameSource::open(&files[0], decode)?, FrameSource::open(&files[1], decode)?];
-    let mut next = [sides[0].next(progress)?, sides[1].next(progress)?];
+    let open = |inputs: &[Input]| FrameSource::open(inputs, decode).map_err(Fault::Open);
+    let mut sides = [open(&files[0])?, open(&files[1])?];
+    let mut step = |side: &mut FrameSource| side.next(progress).map_err(Fault::Caller);
+    let mut next = [step(&mut sides[0])?, step(&mut sides[1])?];
     let limits = JoinLimits { hash_secret: hash_secret(), ..JoinLimits::default() };
-    let mut join = Join::new(relation, &limits);
+    let (mut join, mut left_out) = (Join::new(relation, &limits), 0);
     while let Some(end) = earlier(&next, join.relation()) {
         let index = end.index();
-        if let Some(frame) = std::mem::replace(&mut next[index], sides[index].next(progress)?) {
+        if let Some(frame) = std::mem::replace(&mut next[index], step(&mut sides[index])?) {
             join.on_frame(end, &frame);
         }
         if next[index].is_none() {
             join.on_end(end);
         }
         for direction in join.take() {
+            left_out += direction.round_trips.left_out;
             rows.push(TwoPointRow::from(direction))?;
         }
     }
     for direction in join.finish() {
+        left_out += direction.round_trips.left_out;
         rows.push(TwoPointRow::from(direction))?;
     }
     Ok(Joined {
         two_point: rows.finish()?,
         facts: join.facts(),
         others: sides.each_ref().map(|side| side.frames.others()),
-        dropped: sides.each_ref().map(|side| dropped(&side.reader)),
+        dropped: sides.each_ref().map(|side| facts::dropped(&side.reader.facts())),
+        left_out,
         relation: join.relation().clone(),
     })
 }
@@ -209,21 +217,11 @@ fn sketched(
     sketch: &mut Sketch,
     progress: &mut Progress<'_, PyErr>,
 ) -> Result<(), Fault> {
-    let mut side = FrameSource::open(inputs, decode)?;
-    while let Some(frame) = side.next(progress)? {
+    let mut side = FrameSource::open(inputs, decode).map_err(Fault::Open)?;
+    while let Some(frame) = side.next(progress).map_err(Fault::Caller)? {
         sketch.on_frame(&frame);
     }
     Ok(())
-}
-
-/// Packets that a capture does not have although they passed, by the capturer's own count; a
-/// pcap file states nothing of them.
-fn dropped(reader: &Reader) -> u64 {
-    let facts = reader.facts();
-    let interfaces = facts.files.iter().flat_map(|file| &file.interfaces);
-    interfaces
-        .filter_map(|one| one.dropped.into_iter().chain(one.os_dropped).reduce(u64::saturating_add))
-        .fold(0, u64::saturating_add)
 }
 
 /// The capture point whose next frame was seen first.
@@ -239,42 +237,66 @@ fn earlier(next: &[Option<Frame>; 2], relation: &Relation) -> Option<Capture> {
     }
 }
 
+/// Frames cut at once, and at most those of one more packet: however many a batch would be.
+const PIECE: usize = 1024;
+
 /// The frames of one capture, in the order of time.
 struct FrameSource {
     reader: Reader,
     source: Source,
     frames: Frames,
-    cut: std::vec::IntoIter<Frame>,
+    /// The batch that is being cut, and its first packet that is not.
+    batch: Option<Batch>,
+    next_packet: usize,
+    /// What was cut last, and its first frame that was not handed out.
+    cut: Vec<Frame>,
+    next_frame: usize,
 }
 
 impl FrameSource {
-    fn open(inputs: &[Input], decode: DecodeOptions) -> Result<Self, Fault> {
-        let reader = Reader::open(inputs, decode).map_err(Fault::Open)?;
+    fn open(inputs: &[Input], decode: DecodeOptions) -> Result<Self, OpenError> {
         Ok(Self {
-            reader,
+            reader: Reader::open(inputs, decode)?,
             source: Source::new(),
             frames: Frames::default(),
-            cut: Vec::new().into_iter(),
+            batch: None,
+            next_packet: 0,
+            cut: Vec::new(),
+            next_frame: 0,
         })
     }
 
-    fn next(&mut self, progress: &mut Progress<'_, PyErr>) -> Result<Option<Frame>, Fault> {
+    fn next<E>(&mut self, progress: &mut Progress<'_, E>) -> Result<Option<Frame>, E> {
         loop {
-            if let Some(frame) = self.cut.next() {
-                return Ok(Some(frame));
+            if let Some(frame) = self.cut.get(self.next_frame) {
+                self.next_frame += 1;
+                return Ok(Some(*frame));
             }
-            let Some(ordered) =
-                self.source.next(&mut self.reader, progress).map_err(Fault::Caller)?
-            else {
-                return Ok(None);
-            };
-            let mut cut = Vec::with_capacity(ordered.batch.packets.len());
-            for packet in &ordered.batch.packets {
-                self.frames
-                    .on_packet(packet, ordered.batch.options_of(packet), |frame| cut.push(frame));
+            if self.batch.is_none() {
+                let Some(ordered) = self.source.next(&mut self.reader, progress)? else {
+                    return Ok(None);
+                };
+                (self.batch, self.next_packet) = (Some(ordered.batch), 0);
             }
-            self.source.recycle(ordered.batch);
-            self.cut = cut.into_iter();
+            self.cut();
+        }
+    }
+
+    /// Cuts the next packets of the batch; the last of them end it.
+    fn cut(&mut self) {
+        let Some(batch) = &self.batch else { return };
+        self.cut.clear();
+        self.next_frame = 0;
+        while self.cut.len() < PIECE
+            && let Some(packet) = batch.packets.get(self.next_packet)
+        {
+            self.next_packet += 1;
+            self.frames.on_packet(packet, batch.options_of(packet), |frame| self.cut.push(frame));
+        }
+        if self.next_packet == batch.packets.len()
+            && let Some(batch) = self.batch.take()
+        {
+            self.source.recycle(batch);
         }
     }
 }
@@ -300,5 +322,28 @@ fn frames<'py>(py: Python<'py>, joined: &Joined) -> PyResult<Bound<'py, PyDict>>
     known.set_item("others", joined.others.to_vec())?;
     known.set_item("dropped", joined.dropped.to_vec())?;
     known.set_item("evicted_connections", joined.facts.evicted)?;
+    known.set_item("round_trips_left_out", joined.left_out)?;
     Ok(known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::super_packets::{FRAMES, capture};
+
+    #[test]
+    fn the_frames_of_a_batch_of_super_packets_are_not_held_together() {
+        let decode = DecodeOptions { inner: false };
+        let Ok(mut side) = FrameSource::open(&[capture(1500)], decode) else { panic!("a capture") };
+        let (mut frames, mut held) = (0, 0);
+        let mut seq = None;
+        while let Ok(Some(frame)) = side.next(&mut |_, _| Ok::<(), ()>(())) {
+            frames += 1;
+            held = side.cut.len().max(held);
+            assert!(seq.is_none_or(|seq| seq == frame.seq) || frames <= 2, "in order");
+            seq = Some(frame.seq.wrapping_add(frame.length));
+        }
+        assert_eq!(frames, 1 + 1500 * FRAMES);
+        assert!(held < PIECE + FRAMES as usize, "{held} frames");
+    }
 }

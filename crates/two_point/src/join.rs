@@ -31,6 +31,9 @@ pub struct JoinLimits {
     pub waiting: usize,
     /// Pending frames in total; beyond, the oldest quarter is decided likewise.
     pub waiting_total: usize,
+    /// Delivered frames that are not acknowledged in total; beyond, the directions with most of them
+    /// drop their oldest until a quarter is free; see [`crate::RoundTrips::left_out`].
+    pub outstanding_total: usize,
     /// Connections in memory; beyond, the quarter silent for longest is finished.
     pub connections: usize,
     /// What only this run knows: it chooses where a connection is kept, so that nobody can make
@@ -44,6 +47,7 @@ impl Default for JoinLimits {
             patience: Span::from_secs(10),
             waiting: 1 << 17,
             waiting_total: 1 << 20,
+            outstanding_total: 1 << 20,
             connections: 1 << 13,
             hash_secret: 0,
         }
@@ -61,6 +65,8 @@ pub struct JoinFacts {
     pub evicted: u64,
     /// Most frames pending at a time.
     pub most_waiting: usize,
+    /// Most delivered frames unacknowledged at a time.
+    pub most_outstanding: usize,
 }
 
 /// At the end of the captures: a frame is lost if others appear for this long after it.
@@ -74,9 +80,12 @@ pub struct Join {
     coverage: Coverage,
     relation: Relation,
     connections: usize,
+    outstanding_total: usize,
     hash_secret: u64,
     /// Pending frames of all connections.
     waiting: usize,
+    /// Their delivered frames that are not acknowledged.
+    outstanding: usize,
     connections_held: HashTable<Connection>,
     finished: Vec<Direction>,
     facts: JoinFacts,
@@ -135,8 +144,10 @@ impl Join {
             },
             relation,
             connections: limits.connections.max(4),
+            outstanding_total: limits.outstanding_total,
             hash_secret: limits.hash_secret,
             waiting: 0,
+            outstanding: 0,
             connections_held: HashTable::new(),
             finished: Vec::new(),
             facts: JoinFacts::default(),
@@ -175,6 +186,7 @@ impl Join {
             .or_insert_with(|| Connection::new(key, &self.relation));
         let held = connection.get_mut();
         self.waiting -= held.waiting();
+        self.outstanding -= held.outstanding();
         if held.is_succeeded_by(frame) {
             std::mem::replace(held, Connection::new(key, &self.relation))
                 .end(&self.coverage, &mut self.finished);
@@ -183,12 +195,17 @@ impl Join {
         held.show(end, from, frame, seen, &self.relation);
         held.give_up(&self.coverage, self.coverage.patience);
         self.waiting += held.waiting();
+        self.outstanding += held.outstanding();
         self.facts.most_waiting = self.facts.most_waiting.max(self.waiting);
+        self.facts.most_outstanding = self.facts.most_outstanding.max(self.outstanding);
         if self.connections_held.len() > self.connections {
             self.make_room();
         }
         if self.waiting > self.coverage.waiting_total {
             self.let_go();
+        }
+        if self.outstanding > self.outstanding_total {
+            self.leave_out();
         }
     }
 
@@ -225,6 +242,7 @@ impl Join {
         self.facts.evicted += silent.len() as u64;
         for connection in silent {
             self.waiting -= connection.waiting();
+            self.outstanding -= connection.outstanding();
             connection.end(&self.coverage, &mut self.finished);
         }
     }
@@ -244,6 +262,22 @@ impl Join {
                 break;
             }
             patience = if patience > Span::ZERO { Span(patience.0 / 2) } else { Span(-1) };
+        }
+    }
+
+    /// Drops the oldest unacknowledged frames of the directions that have most of them, until a
+    /// quarter of the limit is free: a quarter has to come before every connection is asked again.
+    fn leave_out(&mut self) {
+        let mut most = self.outstanding_total;
+        while self.outstanding > self.outstanding_total / 4 * 3 {
+            most /= 2;
+            self.outstanding = 0;
+            for connection in &mut self.connections_held {
+                for direction in connection.delays.iter_mut().flatten() {
+                    direction.direction.round_trips.keep(most);
+                }
+                self.outstanding += connection.outstanding();
+            }
         }
     }
 }
@@ -342,6 +376,15 @@ impl Connection {
             .flatten()
             .flat_map(|direction| &direction.pending)
             .map(Pending::len)
+            .sum()
+    }
+
+    /// Delivered frames that are not acknowledged.
+    fn outstanding(&self) -> usize {
+        self.delays
+            .iter()
+            .flatten()
+            .map(|direction| direction.direction.round_trips.outstanding())
             .sum()
     }
 

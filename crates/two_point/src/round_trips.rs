@@ -27,6 +27,8 @@ pub struct RoundTrips {
     pub path: Distribution,
     /// Round trips shorter than their turnaround: late timestamps in one capture.
     pub negative: u64,
+    /// Frames that give none, because too many were unacknowledged.
+    pub left_out: u64,
     outstanding: BTreeMap<i64, Outstanding>,
 }
 
@@ -37,7 +39,7 @@ struct Outstanding {
     is_ambiguous: bool,
 }
 
-/// Unacknowledged frames at most; older ones are dropped.
+/// Unacknowledged frames at most; older ones are left out.
 const MOST: usize = 1 << 16;
 
 impl RoundTrips {
@@ -48,7 +50,20 @@ impl RoundTrips {
             .and_modify(|held| held.is_ambiguous = true)
             .or_insert(Outstanding { sent, arrived, is_ambiguous: false });
         if self.outstanding.len() > MOST {
+            self.keep(MOST);
+        }
+    }
+
+    /// Frames that are not acknowledged.
+    pub(crate) fn outstanding(&self) -> usize {
+        self.outstanding.len()
+    }
+
+    /// Drops the oldest unacknowledged frames beyond so many.
+    pub(crate) fn keep(&mut self, most: usize) {
+        while self.outstanding.len() > most {
             self.outstanding.pop_first();
+            self.left_out += 1;
         }
     }
 

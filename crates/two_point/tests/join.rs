@@ -5,7 +5,7 @@ mod scene;
 use proptest::prelude::*;
 use scene::{Client, Clock, Fate, MS, PAYLOAD, S, Scene, key, span};
 use trustbed_flow::FlowKey;
-use trustbed_two_point::{Capture, Fates, Frame, JoinLimits, Relation, RelationError};
+use trustbed_two_point::{Capture, Direction, Fates, Frame, JoinLimits, Relation, RelationError};
 use trustbed_units::{Ns, Span};
 
 const AHEAD: Clock = Clock { ahead: 3 * S, skew: 0.0 };
@@ -185,6 +185,38 @@ fn what_waits_is_bounded_where_every_frame_has_the_same_time() {
     assert!(join.facts().most_waiting <= 401, "{}", join.facts().most_waiting);
     let counted: u64 = two_point.iter().map(|one| one.data.sent + one.no_payload.sent).sum();
     assert_eq!(counted, 4000 + 100, "each frame has one fate");
+}
+
+#[test]
+fn what_is_unacknowledged_is_bounded_and_who_is_acknowledged_keeps_its_round_trips() {
+    let mut scene = Scene::default();
+    scene.transfer(Client::default(), &[Fate::Takes(10 * MS); 200], AHEAD);
+    // Ten clients whose frames all arrive and are never acknowledged.
+    for port in 0..10 {
+        let from = scene.seen.each_ref().map(Vec::len);
+        let silent = Client { key: key(1000 + port), ..Client::default() };
+        scene.transfer(silent, &[Fate::Takes(10 * MS); 200], AHEAD);
+        for (frames, from) in scene.seen.iter_mut().zip(from) {
+            let answers = frames.split_off(from).into_iter().filter(|frame| frame.ack.is_none());
+            frames.extend(answers);
+        }
+    }
+    let scene = scene.sorted();
+    let limits = JoinLimits { outstanding_total: 400, ..JoinLimits::default() };
+    let (join, two_point) = scene.join(scene.relation().unwrap(), &limits);
+    let facts = join.facts();
+    assert!((300..=401).contains(&facts.most_outstanding), "{facts:?}");
+    let of = |port| two_point.iter().find(|one| one.key == key(port) && one.direction == 0);
+    let answered = of(40_000).unwrap();
+    assert_eq!((answered.round_trips.whole.count(), answered.round_trips.left_out), (200, 0));
+    let all = |two_point: &[Direction]| -> u64 {
+        two_point.iter().map(|one| one.round_trips.left_out).sum()
+    };
+    let left_out = all(&two_point);
+    assert!((2000 - 400..2000).contains(&left_out), "{left_out} of 2000");
+    assert!(two_point.iter().all(|one| one.data.delivered == one.data.sent), "nothing else");
+    let (join, two_point) = scene.join(scene.relation().unwrap(), &JoinLimits::default());
+    assert!(join.facts().most_outstanding > 2000 && all(&two_point) == 0);
 }
 
 #[test]

@@ -3,7 +3,8 @@
 //! Sections number their interfaces from zero. An interface that is at the same index of the
 //! next section and is described in the same words is taken for the same one, so that a capture
 //! whose parts were joined has as many interfaces as the capture itself. Bias: two machines with
-//! equal interfaces, joined in one file, become one.
+//! equal interfaces, joined in one file, become one; so do interfaces whose texts were left out,
+//! where the rest is equal.
 
 use trustbed_wire::LinkType;
 
@@ -39,9 +40,36 @@ pub(super) struct Description {
     hardware: Option<String>,
     os: Option<String>,
     options: Vec<(u16, Vec<u8>)>,
+    /// Its texts and options were left out: the file has too many.
+    is_bare: bool,
 }
 
 impl Description {
+    /// Bytes of its texts and options.
+    pub(super) fn held(&self) -> usize {
+        let texts = [&self.name, &self.about, &self.hardware, &self.os];
+        let texts = texts.into_iter().flatten().map(String::len);
+        texts.chain(self.options.iter().map(|(_, value)| value.len() + ROOM)).sum()
+    }
+
+    /// The same without texts and options.
+    pub(super) fn bare(&self) -> Self {
+        Self {
+            name: None,
+            about: None,
+            hardware: None,
+            os: None,
+            options: Vec::new(),
+            is_bare: true,
+            ..*self
+        }
+    }
+
+    /// Whether another one states the same, as far as this one was kept.
+    pub(super) fn states(&self, other: &Self) -> bool {
+        self == other || (self.is_bare && *self == other.bare())
+    }
+
     /// Reads the body of the block; also returns whether its options overran it. None when the body
     /// is too short.
     pub(super) fn read<const BIG: bool>(body: &[u8]) -> Option<(Self, bool)> {
@@ -74,10 +102,18 @@ impl Description {
             }
         }
         let clock = Clock::new(resolution, offset);
-        Some((
-            Self { link_number, snap_length, clock, name, about, hardware, os, options: others },
-            options.overrun(),
-        ))
+        let read = Self {
+            link_number,
+            snap_length,
+            clock,
+            name,
+            about,
+            hardware,
+            os,
+            options: others,
+            is_bare: false,
+        };
+        Some((read, options.overrun()))
     }
 }
 
@@ -174,8 +210,17 @@ impl Interface {
     }
 
     pub(super) fn facts(&self) -> InterfaceFacts {
-        let Description { link_number, snap_length, clock, name, about, hardware, os, options } =
-            self.description.clone();
+        let Description {
+            link_number,
+            snap_length,
+            clock,
+            name,
+            about,
+            hardware,
+            os,
+            options,
+            is_bare: _,
+        } = self.description.clone();
         let counters = self.before.plus(self.current);
         InterfaceFacts {
             name,

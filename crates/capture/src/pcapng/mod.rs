@@ -44,6 +44,8 @@ pub(crate) struct Pcapng {
     section: Vec<usize>,
     /// The same of the section before.
     section_before: Vec<usize>,
+    /// Bytes of texts and options of the interfaces.
+    texts: usize,
     hardware: Option<String>,
     os: Option<String>,
     application: Option<String>,

@@ -31,7 +31,8 @@ impl BlockOption<'_> {
     /// is no UTF-8.
     pub(super) fn text(&self) -> Option<String> {
         let value = self.value.split(|byte| *byte == 0).next().unwrap_or_default();
-        let text = String::from_utf8_lossy(&value[..value.len().min(TEXT_LENGTH)]).into_owned();
+        let mut text = String::from_utf8_lossy(&value[..value.len().min(TEXT_LENGTH)]).into_owned();
+        text.shrink_to_fit();
         (!text.is_empty()).then_some(text)
     }
 }

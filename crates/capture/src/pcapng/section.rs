@@ -26,6 +26,9 @@ pub(crate) const BEGIN_LENGTH: usize = SECTION_HEAD + TRAILER;
 /// Packets carry the number of their interface in 16 bits.
 const MOST_INTERFACES: usize = 1 << 16;
 
+/// Bytes of texts and options that are kept of all interfaces of a file together.
+const MOST_TEXTS: usize = 16 << 20;
+
 /// Why the first section header cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BeginError {
@@ -90,6 +93,7 @@ impl Pcapng {
             interfaces: Vec::new(),
             section: Vec::new(),
             section_before: Vec::new(),
+            texts: 0,
             hardware: None,
             os: None,
             application: None,
@@ -246,7 +250,7 @@ impl Pcapng {
         let same = same.filter(|index| {
             self.interfaces
                 .get(*index)
-                .is_some_and(|interface| interface.description == description)
+                .is_some_and(|interface| interface.description.states(&description))
         });
         let index = same.unwrap_or(self.interfaces.len());
         let Ok(number) = u16::try_from(index) else {
@@ -265,9 +269,30 @@ impl Pcapng {
             self.first_link = self.offset + position as u64 + 8;
         }
         if same.is_none() {
+            let description = self.within_texts(description, position, sink);
             self.interfaces.push(Interface::new(description, number));
         }
         self.section.push(index);
+    }
+
+    /// The description, without its texts where the file has too many.
+    fn within_texts(
+        &mut self,
+        description: Description,
+        position: usize,
+        sink: &mut Sink<'_, impl Consumer>,
+    ) -> Description {
+        let held = description.held();
+        if self.texts + held <= MOST_TEXTS {
+            self.texts += held;
+            return description;
+        }
+        let detail = format!(
+            "the texts of the interfaces have more than {} MiB; those of this one were left out",
+            MOST_TEXTS >> 20
+        );
+        self.note(Problem::BAD_BLOCK, position, detail, sink);
+        description.bare()
     }
 
     fn on_statistics<const BIG: bool>(

@@ -88,7 +88,7 @@ impl Copier {
             *end = (*end).max(file.last_ts);
             let more = [interface.received, interface.dropped, interface.os_dropped];
             for (count, more) in counts.iter_mut().zip(more) {
-                *count = count.map_or(more, |count| Some(count + more.unwrap_or(0)));
+                *count = count.map_or(more, |count| Some(count.saturating_add(more.unwrap_or(0))));
             }
         }
         self.numbers.push(numbers);

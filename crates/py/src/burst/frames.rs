@@ -5,6 +5,7 @@
 //! again, reading begins anew with every frame decoded, because what their segments were is shown
 //! by SYNs and ordinary packets before them.
 
+use std::io;
 use std::time::{Duration, Instant};
 
 use trustbed_burst::{Basis, Order, OrderFacts};
@@ -22,6 +23,9 @@ use crate::run::Progress;
 const LONGEST_PLAIN: u32 = 1518;
 /// Frames between two looks at the clock.
 const BATCH: usize = 4096;
+/// Frames of super-packets after which a batch is interrupted, so that those are handed on that
+/// can be: 4,096 super-packets of 64 KiB with an MSS of 536 are fewer.
+const MOST_CUT: usize = 1 << 19;
 /// Time between two calls of the progress function.
 const PROGRESS: Duration = Duration::from_millis(100);
 
@@ -121,6 +125,10 @@ struct Frames<'a> {
     decoder: Decoder,
     batch: Batch,
     unsegment: Option<Unsegment>,
+    /// Frames of super-packets since the last flush.
+    cut: usize,
+    /// What came of handing frames on since then.
+    written: io::Result<()>,
 }
 
 /// Bytes of a frame on the wire, never less than were captured.
@@ -140,6 +148,8 @@ impl<'a> Frames<'a> {
             decoder: Decoder::new(DecodeOptions { inner: options.inner }),
             batch: Batch::default(),
             unsegment: options.spacing.map(Unsegment::new),
+            cut: 0,
+            written: Ok(()),
         }
     }
 
@@ -196,9 +206,13 @@ impl<'a> Frames<'a> {
 
     fn expand(&mut self, packet: Packet, direction: Direction, mark: Mark) {
         let Some(mut unsegment) = self.unsegment.take() else { return };
-        unsegment
+        let frames = unsegment
             .expand(&packet, direction, |time, frame, ip| self.count(time, frame, Some(ip), mark));
         self.unsegment = Some(unsegment);
+        self.cut += frames as usize;
+        if self.cut >= MOST_CUT {
+            self.hand_on();
+        }
     }
 
     /// A packet of that time counts.
@@ -214,18 +228,23 @@ impl<'a> Frames<'a> {
     }
 
     fn flush<E>(&mut self) -> Result<(), Fault<E>> {
-        let Self { order, columns, .. } = self;
-        let mut written = Ok(());
+        self.hand_on();
+        Ok(std::mem::replace(&mut self.written, Ok(()))?)
+    }
+
+    /// Hands on what can no longer be overtaken.
+    fn hand_on(&mut self) {
+        let Self { order, columns, written, .. } = self;
         order.flush(|times, lengths, marks| {
             if written.is_ok() {
-                written = columns.push(times, lengths, marks);
+                *written = columns.push(times, lengths, marks);
             }
         });
-        Ok(written?)
+        self.cut = 0;
     }
 
     fn finish<E>(mut self, facts: CaptureFacts) -> Result<Read, Fault<E>> {
-        let mut written = Ok(());
+        let mut written = std::mem::replace(&mut self.written, Ok(()));
         self.order.finish(|times, lengths, marks| {
             if written.is_ok() {
                 written = self.columns.push(times, lengths, marks);
@@ -243,5 +262,38 @@ fn direction(frame: &Frame<'_>) -> Direction {
         trustbed_capture::Direction::Unknown => Direction::Unknown,
         trustbed_capture::Direction::Inbound => Direction::Received,
         trustbed_capture::Direction::Outbound => Direction::Sent,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::super_packets::{FRAMES, capture};
+
+    #[test]
+    fn the_frames_of_a_batch_of_super_packets_are_not_held_together() {
+        let options = ReadOptions {
+            basis: Basis::Frame,
+            by: None,
+            filter: None,
+            spacing: Some(Spacing::Stacked),
+            inner: false,
+            numbered: false,
+        };
+        let mut reader = Reader::open(&[capture(2000)], DecodeOptions { inner: false }).unwrap();
+        let mut frames = Frames::new(&options);
+        let (mut records, mut held) = (0, 0);
+        // One batch: nothing is flushed but by the frames themselves.
+        assert!(reader.frames(BATCH, |frame| {
+            frames.on_frame(frame);
+            records += 1;
+            let counted = 1 + (records - 1) * u64::from(FRAMES);
+            held = (counted - frames.columns.packets()).max(held);
+        }));
+        assert_eq!(records, 2001);
+        // And what came within the last 10 ms.
+        assert!((1 << 18..1 << 20).contains(&held), "{held} frames");
+        let read = frames.finish::<()>(reader.facts()).unwrap();
+        assert_eq!(read.columns.packets(), 1 + 2000 * u64::from(FRAMES));
     }
 }

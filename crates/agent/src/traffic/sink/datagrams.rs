@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use trustbed_traffic::Transport;
 
+use super::room::Room;
 use super::tally::{Tally, TallyReport};
 use super::{Counted, Listening, MOST_SOURCES};
 use crate::output::seconds::Seconds;
@@ -55,7 +56,7 @@ struct Source {
 pub(super) struct DatagramsReport {
     sockets: Vec<ReceivingReport>,
     sources: Vec<SourceReport>,
-    /// Packets of sources beyond the limit.
+    /// Packets of sources beyond the limit, and of those that have no room in the report.
     packets_of_sources_left_out: u64,
 }
 
@@ -128,9 +129,7 @@ impl Datagrams {
     fn count(&mut self, socket: usize, peer: SocketAddr, length: usize, start: &Start) {
         let now = clock::realtime();
         let stamp = PayloadHeader::read(self.buffer.get(..length).unwrap_or_default());
-        if let (Some(nonce), Some(stamp)) = (self.nonce, stamp)
-            && stamp.nonce != nonce
-        {
+        if self.is_foreign(socket, peer, stamp) {
             if let Some(receiving) = self.sockets.get_mut(socket) {
                 receiving.foreign += 1;
             }
@@ -145,6 +144,15 @@ impl Datagrams {
         source.number = source.number.or(stamp.map(|stamp| stamp.source));
         source.tally.on_packet(bytes, stamp, now);
         source.seconds.add(start.realtime, now, bytes);
+    }
+
+    /// Whether a datagram names another nonce, or none before its sender has named the right one.
+    fn is_foreign(&self, socket: usize, peer: SocketAddr, stamp: Option<PayloadHeader>) -> bool {
+        let Some(nonce) = self.nonce else { return false };
+        match stamp {
+            Some(stamp) => stamp.nonce != nonce,
+            None => !self.known.contains_key(&(socket, peer)),
+        }
     }
 
     fn source(&mut self, socket: usize, peer: SocketAddr) -> Option<&mut Source> {
@@ -171,21 +179,31 @@ impl Datagrams {
         self.sources.iter().for_each(|source| seconds.merge(&source.seconds));
     }
 
-    pub(super) fn report(&self) -> DatagramsReport {
-        let sources = self.sources.iter().filter_map(|source| {
-            Some(SourceReport {
-                listening: self.sockets.get(source.socket)?.listening(),
-                peer: source.peer,
-                source: source.number,
-                tally: source.tally.report(),
-                payload_bytes_per_second: source.seconds.clone(),
-            })
-        });
+    pub(super) fn report(&self, room: &mut Room) -> DatagramsReport {
+        let (mut sources, mut left_out) = (Vec::new(), self.left_out);
+        for source in &self.sources {
+            let Some(described) = self.describe(source) else { continue };
+            if room.takes(&described) {
+                sources.push(described);
+            } else {
+                left_out += described.tally.packets;
+            }
+        }
         DatagramsReport {
             sockets: self.sockets.iter().map(Receiving::report).collect(),
-            sources: sources.collect(),
-            packets_of_sources_left_out: self.left_out,
+            sources,
+            packets_of_sources_left_out: left_out,
         }
+    }
+
+    fn describe(&self, source: &Source) -> Option<SourceReport> {
+        Some(SourceReport {
+            listening: self.sockets.get(source.socket)?.listening(),
+            peer: source.peer,
+            source: source.number,
+            tally: source.tally.report(),
+            payload_bytes_per_second: source.seconds.clone(),
+        })
     }
 }
 
@@ -202,5 +220,31 @@ impl Receiving {
             receive_errors: self.errors,
             receive_error: self.last_error.clone(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+    use crate::session::Started;
+
+    #[test]
+    fn a_report_of_the_most_sources_is_a_line_that_is_taken() {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let mut datagrams = Datagrams::new(vec![socket], None, Arc::default()).unwrap();
+        let start = Start::of(Started { at: None });
+        let peers = u32::try_from(MOST_SOURCES).unwrap() + 1;
+        for peer in 0..peers {
+            let address = Ipv4Addr::from(0x7f00_0000 + peer);
+            datagrams.count(0, SocketAddr::from((address, 9)), 8, &start);
+        }
+        let report = datagrams.report(&mut Room::default());
+        let line = serde_json::to_string(&report).unwrap();
+        assert!((11 << 20..13 << 20).contains(&line.len()), "{} bytes", line.len());
+        let described = report.sources.len() as u64;
+        assert!(described > 20_000, "{described} sources");
+        assert_eq!(described + report.packets_of_sources_left_out, u64::from(peers));
     }
 }

@@ -6,8 +6,12 @@
 //!
 //! A packet's time is when it was read from its socket, never before it arrived: delays can be
 //! over-, never under-estimated.
+//!
+//! A report is one line, so it describes as many sources and connections as have room in it; of the
+//! others it has what they were together.
 
 mod datagrams;
+mod room;
 mod streams;
 mod tally;
 
@@ -27,6 +31,7 @@ use crate::session::{Failure, Session, Stop};
 use crate::sys::readiness::{Interest, Readiness, Ready};
 use crate::sys::socket::{self, TcpOptions};
 use datagrams::{Datagrams, DatagramsReport};
+use room::Room;
 use streams::{Streams, StreamsReport};
 
 /// Draining ends after this time, whatever still arrives.
@@ -42,7 +47,9 @@ const CONNECTIONS: u64 = 1 << 32;
 #[serde(deny_unknown_fields)]
 struct Configuration {
     listen: Vec<Listen>,
-    /// Datagrams that name another one are not counted as a source's. Every one counts by default.
+    /// Datagrams that name another one, or none before their sender has named this one, are not
+    /// counted as a source's: a source whose datagrams are all too short for a header is not known.
+    /// Every one counts by default.
     nonce: Option<u16>,
     /// Of each UDP socket.
     #[serde(default = "receive_buffer_bytes")]
@@ -237,11 +244,12 @@ impl Sink {
         let mut payload_bytes_per_second = Seconds::default();
         self.datagrams.add_to(&mut payload_bytes_per_second);
         self.streams.add_to(&mut payload_bytes_per_second);
+        let mut room = Room::default();
         Report {
             start_ns: start.map(|start| start.realtime.0),
             end_ns: start.map(|start| (start.realtime + start.elapsed()).0),
-            datagrams: self.datagrams.report(),
-            streams: self.streams.report(),
+            datagrams: self.datagrams.report(&mut room),
+            streams: self.streams.report(&mut room),
             payload_bytes_per_second,
         }
     }

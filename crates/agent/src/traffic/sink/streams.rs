@@ -9,6 +9,7 @@ use serde::Serialize;
 use trustbed_traffic::Transport;
 use trustbed_units::Ns;
 
+use super::room::Room;
 use super::{Counted, Listening, MOST_SOURCES};
 use crate::output::seconds::Seconds;
 use crate::session::workers::Start;
@@ -50,6 +51,7 @@ struct Connection {
 #[derive(Debug, Serialize)]
 pub(super) struct StreamsReport {
     connections: Vec<ConnectionReport>,
+    /// Beyond the limit, and those that have no room in the report.
     connections_left_out: u64,
     accept_error: Option<String>,
 }
@@ -199,14 +201,22 @@ impl Streams {
         self.open.values().for_each(|connection| seconds.merge(&connection.seconds));
     }
 
-    pub(super) fn report(&self) -> StreamsReport {
+    pub(super) fn report(&self, room: &mut Room) -> StreamsReport {
         let open = self
             .open
             .values()
             .filter_map(|connection| self.describe(connection, Ended::Open, None));
+        let (mut connections, mut left_out) = (Vec::new(), self.refused);
+        for one in self.ended.iter().cloned().chain(open) {
+            if room.takes(&one) {
+                connections.push(one);
+            } else {
+                left_out += 1;
+            }
+        }
         StreamsReport {
-            connections: self.ended.iter().cloned().chain(open).collect(),
-            connections_left_out: self.refused,
+            connections,
+            connections_left_out: left_out,
             accept_error: self.accept_error.clone(),
         }
     }
