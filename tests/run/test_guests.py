@@ -118,6 +118,12 @@ def test_what_a_guest_cannot_do_is_refused(tmp_path: Path, part: str, message: s
     assert "run in guests" in caught.value.hint
 
 
+def test_a_rehearsal_names_the_image_of_a_guest(tmp_path: Path) -> None:
+    hosts = HOSTS.replace('"e1000"', '{ nic = "e1000", image = "web.tar" }')
+    found = msgspec.to_builtins(rehearse(study(tmp_path, hosts, BULK), None).guests)
+    assert found["client"]["image"] == str((tmp_path / "web.tar").resolve())
+
+
 def test_a_rehearsal_names_guests(tmp_path: Path) -> None:
     found = msgspec.to_builtins(rehearse(study(tmp_path, HOSTS, BULK), None).guests)
     assert found == {
@@ -127,5 +133,6 @@ def test_a_rehearsal_names_guests(tmp_path: Path) -> None:
             "memory_bytes": 256 << 20,
             "offloads": True,
             "accelerator": "auto",
+            "image": None,
         }
     }

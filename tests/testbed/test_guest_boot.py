@@ -225,8 +225,7 @@ def test_a_guest_has_the_programs_of_its_image(runner: Machine, tmp_path: Path) 
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(Path(file).resolve(), target)
     code = """
-from pathlib import Path
-with Testbed(planned(image=Path(sys.argv[1]))) as testbed:
+with Testbed(planned(image=sys.argv[1])) as testbed:
     run = lambda *words: testbed.run("client", list(words), seconds=100).stdout
     print(json.dumps([run("env", "--version"), run("uname", "-s"), run("ls", "/usr/bin")]))
 """

@@ -113,9 +113,9 @@ def test_an_image_must_fit_into_the_guest(tmp_path: Path, refuses: Refuses) -> N
     with (image / "large").open("wb") as file:
         file.truncate(100 << 20)
     with refuses(TestbedError) as refused:
-        root.check(Guest(image=image))
+        root.check(Guest(image=str(image)))
     assert 'memory = "297MiB"' in refused.value.hint
-    assert root.check(Guest(image=image, memory_bytes=300 << 20)) >= 100 << 20
+    assert root.check(Guest(image=str(image), memory_bytes=300 << 20)) >= 100 << 20
     with (image / "larger").open("wb") as file:
         file.truncate(5 << 30)
     with refuses(TestbedError):

@@ -45,7 +45,7 @@ class Guest:
     memory_bytes: int = 256 << 20
     offloads: bool = True
     accelerator: Accelerator = "auto"
-    image: Path | None = None
+    image: str | None = None
 
     def __str__(self) -> str:
         """For people."""
@@ -53,7 +53,7 @@ class Guest:
         return (
             f"{self.nic}, {processors}, {self.memory_bytes >> 20} "
             f"MiB{'' if self.offloads else ', no offloads'}"
-            f"{'' if self.image is None else f', {self.image.name}'}"
+            f"{'' if self.image is None else f', {Path(self.image).name}'}"
         )
 
 
@@ -86,10 +86,10 @@ def read_guest(host: Table) -> Guest | None:
     return found
 
 
-def _image(table: Table) -> Path | None:
+def _image(table: Table) -> str | None:
     """Whether it is there is checked before a run: a scenario may be read elsewhere."""
     name = table.text("image", None)
-    return None if name is None else (table.source.file.parent / name).resolve()
+    return None if name is None else str((table.source.file.parent / name).resolve())
 
 
 def _memory(table: Table, default: int) -> int:

@@ -46,7 +46,7 @@ done < /{tools}/../etc/modules
 """
 
 
-def build(kernel: Kernel, nic: str | None, image: Path | None = None) -> bytes:
+def build(kernel: Kernel, nic: str | None, image: str | None = None) -> bytes:
     """The archive for a guest with a model of network card, or without a card.
 
     Raises:
@@ -66,7 +66,7 @@ def build(kernel: Kernel, nic: str | None, image: Path | None = None) -> bytes:
         archive.file("etc/group", b"root:x:0:\n")
     else:
         tools, path = _TOOLS_BESIDE, f"{_PATH}:/{_TOOLS_BESIDE}"
-        root.add(archive, image)
+        root.add(archive, Path(image))
     archive.directory("dev")
     archive.device("dev/console", 5, 1)
     archive.file("init", _init(tools, path).encode(), mode=0o755)

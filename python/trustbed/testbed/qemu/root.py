@@ -55,7 +55,7 @@ def check(guest: Guest) -> int:
     if guest.image is None:
         return 0
     archive = Archive()
-    add(archive, guest.image)
+    add(archive, Path(guest.image))
     needed = 2 * archive.size_bytes + _BESIDE_BYTES
     if needed > guest.memory_bytes:
         raise TestbedError(
