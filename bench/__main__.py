@@ -21,6 +21,7 @@ from bench import (
     emulate,
     equivalence,
     estimators,
+    explained,
     generators,
     hostile,
     judging,
@@ -70,6 +71,7 @@ class Scale:
         short: Connections of ten packets whose JSON is written.
         many: Captures that are stored by a cluster.
         sweeps: How often that is done while workers are killed.
+        made: Differences between testbeds that are carried out and explained, two minutes each.
         hosts: Simulated hosts of a campaign's controller.
         periods: Minutes in which each of them has a round.
         large: Packets of the one that workers share.
@@ -88,6 +90,7 @@ class Scale:
     short: int
     many: int
     sweeps: int
+    made: int
     hosts: int
     periods: int
     large: int
@@ -107,6 +110,7 @@ FULL = Scale(
     short=100_000,
     many=400,
     sweeps=20,
+    made=10,
     hosts=1000,
     periods=3,
     large=16 * MILLION,
@@ -125,6 +129,7 @@ QUICK = Scale(
     short=20_000,
     many=60,
     sweeps=2,
+    made=2,
     hosts=100,
     periods=1,
     large=2 * MILLION,
@@ -372,6 +377,15 @@ class Bench:
         self._keep([*chain_targets(rates, inconsistent_calls), *equivalence.targets(equal, found)])
         self._tracing()
 
+    def explain(self) -> None:
+        """Differences made on emulated hosts, and which setting is named for each."""
+        heading(f"explain: {self._scale.made} differences made on emulated hosts, two decoys each")
+        found = explained.measure(self._scale.made)
+        for line in explained.lines(found):
+            print(f"  {line}", flush=True)
+        self._facts["explained"] = [asdict(one) for one in found]
+        self._keep(explained.targets(found))
+
     def many(self) -> None:
         """Many hosts; captures on a cluster into a store, questions to a large one, its pages."""
         self.controller()
@@ -505,6 +519,7 @@ def main() -> int:
         "delay": Bench.delay,
         "campaign": Bench.campaign,
         "compare": Bench.compare,
+        "explain": Bench.explain,
         "estimators": Bench.estimators,
         "many": Bench.many,
         "controller": Bench.controller,

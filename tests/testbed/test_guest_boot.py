@@ -57,8 +57,9 @@ def emulated(testbed):
 TRANSFER = (
     GUEST
     + """
-nic, directory = sys.argv[1:]
-with Testbed(planned(nic), consoles=__import__("pathlib").Path(directory)) as testbed:
+nic, offloads, directory = sys.argv[1:]
+guest = planned(nic, offloads=offloads == "True")
+with Testbed(guest, consoles=__import__("pathlib").Path(directory)) as testbed:
     emulator = emulated(testbed)
     def capture(name, interface, where):
         path = f"{directory}/{name}.pcapng"
@@ -130,11 +131,13 @@ def runner(machine: Machine, core: kernel.Kernel) -> Machine:
     return machine
 
 
-@pytest.mark.parametrize("nic", ["virtio-net", "e1000"])
+@pytest.mark.parametrize(
+    ("nic", "offloads"), [("virtio-net", True), ("virtio-net", False), ("e1000", True)]
+)
 def test_a_transfer_out_of_a_guest(
-    runner: Machine, core: kernel.Kernel, nic: str, tmp_path: Path
+    runner: Machine, core: kernel.Kernel, nic: str, offloads: bool, tmp_path: Path
 ) -> None:
-    found: dict[str, Any] = runner.python(TRANSFER, nic, str(tmp_path))
+    found: dict[str, Any] = runner.python(TRANSFER, nic, str(offloads), str(tmp_path))
     assert found["transfer"]["outcome"] == "complete"
     assert found["transfer"]["congestion_control"] == "reno", "as the route sets it"
     # A guest whose processor is withheld may take a packet for lost; what is lost is known to the
@@ -152,9 +155,10 @@ def test_a_transfer_out_of_a_guest(
     assert "busybox" in found["missing"][1]
     assert found["failed"].startswith("capture on client:")
     # 1 MB needs 691 frames of 1448 bytes: what the guest hands to its card as one is cut before the
-    # tap.
+    # end of its link.
     assert found["frames"][1] > 691
     assert _longest(tmp_path / "outside.pcapng") <= 1514
+    assert (_longest(tmp_path / "inside.pcapng") > 1514) is offloads
     assert (tmp_path / "inside.pcapng").stat().st_size > 1000
     assert (tmp_path / "client.console").exists()
     assert runner.namespaces() == []

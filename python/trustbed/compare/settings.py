@@ -177,9 +177,7 @@ def _guests(keys: Keys) -> Iterator[_Change]:
             continue
         own: Mapping[str, Any] = {"nic": guest} if isinstance(guest, str) else guest
         path = ("hosts", name, "guest")
-        if own.get("nic") == "virtio-net":
-            pass  # it has none here
-        elif own.get("offloads", True):
+        if own.get("offloads", True):
             yield _Change(f"offloads of {name} off", path, {**own, "offloads": False})
         else:
             yield _Change(f"offloads of {name} on", path, {**own, "offloads": True})

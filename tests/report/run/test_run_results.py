@@ -85,6 +85,15 @@ def test_of_a_single_repetition_the_interval_is_within_it(bench: Bench) -> None:
     assert found["flags"] == []
 
 
+def test_no_interval_of_times_ends_below_zero(bench: Bench) -> None:
+    # As `ab` states the times of short requests, in whole milliseconds: one or more of them.
+    each = [bench.repetition(0, requests=requests([took] * 9)) for took in (0.001, 0.001, 0.009)]
+    found = of(each)
+    assert found["median_seconds"] == 0.001
+    assert found["median_low_seconds"] == found["mean_low_seconds"] == 0.0
+    assert found["median_high_seconds"] > 0.009
+
+
 def test_failed_requests_are_counted_and_not_timed(bench: Bench) -> None:
     found = of([bench.repetition(0, requests=requests([0.1, None, 0.3, None, 0.2]))])
     assert (found["requests"], found["failed"], found["median_seconds"]) == (

@@ -3,10 +3,10 @@
 Requests of one repetition share its conditions, so an interval takes one value of every repetition
 and Student's t: its width is that of the mean of these values, and it lies around the estimate from
 all requests together (independent replications; A. M. Law, *Simulation Modeling and Analysis*,
-9.4). That of a ratio is found on logarithms: half and double are equally far from 1, and none ends
-below 0. For a single repetition the interval is from its own requests (order statistics,
-bootstrap), which does not cover the variation between repetitions: the ``basis`` of every interval
-states which of the two it is.
+9.4). Of a time or a rate it is cut at 0. That of a ratio is found on logarithms: half and double
+are equally far from 1, and none ends below 0. For a single repetition the interval is from its own
+requests (order statistics, bootstrap), which does not cover the variation between repetitions: the
+``basis`` of every interval states which of the two it is.
 
 A cell is compared with its baseline round by round, because the repetitions of a round
 are adjacent in time.
@@ -167,7 +167,9 @@ def _estimate(
 
 
 def _estimated(value: float | None, interval: Interval | None, basis: str | None) -> Estimate:
+    """Of a time or a rate: its interval does not end below 0."""
     low, high = _ends(interval)
+    low = None if low is None else max(0.0, low)
     return Estimate(value=value, low=low, high=high, basis=basis)
 
 

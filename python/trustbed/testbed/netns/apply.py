@@ -31,6 +31,9 @@ from trustbed.testbed.netns.plan import (
     OFFLOADS_OFF,
     Plan,
     VethLink,
+    bridge_of,
+    inner_of,
+    tap_of,
 )
 
 _PERMANENT = 0x80
@@ -79,19 +82,49 @@ def make(
                 _equip(veth)
 
 
-def settle_tap(plan: Plan, veth: VethLink) -> None:
+def settle_tap(plan: Plan, veth: VethLink, *, bridged: bool) -> None:
     """Sets the end of a guest's link, in the calling thread's namespace, up like any other.
+
+    A tap is that end itself; where it is ``bridged``, the end is a veth whose peer a bridge joins
+    to the tap, and the kernel cuts the guest's super-packets as it sends them through the peer.
 
     Raises:
         TestbedError: The kernel refused.
     """
+    both = {"mtu": plan.mtu, "txqlen": plan.queue_packets}
     with _explained(f"host {veth.host.name}"), IPRoute() as kernel:
-        index = kernel.link_lookup(ifname=veth.port)[0]
+        if not bridged:
+            index = kernel.link_lookup(ifname=veth.port)[0]
+            kernel.link("set", index=index, address=veth.port_mac, **both)
+            _offloads_off(veth.port)
+            _up(kernel, veth.port)
+            return
+        tap, bridge, inner = (of(veth.port) for of in (tap_of, bridge_of, inner_of))
         kernel.link(
-            "set", index=index, address=veth.port_mac, mtu=plan.mtu, txqlen=plan.queue_packets
+            "add",
+            ifname=veth.port,
+            kind="veth",
+            address=veth.port_mac,
+            peer={"ifname": inner, **both},
+            **both,
         )
-        _offloads_off(veth.port)
-        _up(kernel, veth.port)
+        kernel.link(
+            "add",
+            ifname=bridge,
+            kind="bridge",
+            br_stp_state=0,
+            br_forward_delay=0,
+            br_mcast_snooping=0,
+            **both,
+        )
+        master = kernel.link_lookup(ifname=bridge)[0]
+        for port in (tap, inner):
+            index = kernel.link_lookup(ifname=port)[0]
+            kernel.link("set", index=index, master=master, **both)
+        for port in (veth.port, inner):
+            _offloads_off(port)
+        for interface in (bridge, tap, inner, veth.port):
+            _up(kernel, interface)
 
 
 def _settle(veth: VethLink) -> None:

@@ -3,12 +3,13 @@
 From hosts with addresses to namespaces, interfaces, hardware addresses, neighbours and routes.
 Pure.
 
-Every host has one interface, the end of a veth link (a veth pair, or a guest's tap) whose other end
-lies in the switch namespace, where the emulator moves packets from veth link to veth link. No
-request crosses a veth link: all routes lead to one gateway that does not exist, whose hardware
-address every host knows in advance, so that no ARP request or neighbour solicitation has to pass a
-slow link. Frames carry that address until the emulator writes the receiver's; it differs from those
-of the veth link's ends, so that the switch namespace's own network stack ignores them.
+Every host has one interface, the end of a veth link whose other end lies in the switch namespace,
+where the emulator moves packets from veth link to veth link: a veth pair, or a guest's tap, which a
+bridge joins to a veth pair where the guest sends super-packets. No request crosses a veth link: all
+routes lead to one gateway that does not exist, whose hardware address every host knows in advance,
+so that no ARP request or neighbour solicitation has to pass a slow link. Frames carry that address
+until the emulator writes the receiver's; it differs from those of the veth link's ends, so that the
+switch namespace's own network stack ignores them.
 """
 
 from __future__ import annotations
@@ -192,6 +193,21 @@ def plan(hosts: Sequence[Host], *, mtu: int = 1500) -> Plan:
 def port_of(number: int) -> str:
     """The end of a host's veth link in the switch namespace, by the host's index."""
     return f"p{number}"
+
+
+def tap_of(port: str) -> str:
+    """The tap of a guest that a bridge joins to its port."""
+    return f"{port}-tap"
+
+
+def bridge_of(port: str) -> str:
+    """That bridge."""
+    return f"{port}-bridge"
+
+
+def inner_of(port: str) -> str:
+    """The peer of the port, in that bridge."""
+    return f"{port}-inner"
 
 
 def _check_names(hosts: Sequence[Host]) -> None:

@@ -57,8 +57,8 @@ class Machine:
 def words(machine: Machine) -> list[str]:
     """The command and its arguments.
 
-    Without vnet headers (a tap has none unless configured) no card can hand super-packets to the
-    tap: those that segment do it before.
+    Whether a virtio NIC offers segmentation QEMU sees from the tap: it does where that has vnet
+    headers. Other models segment before the tap.
     """
     accelerator = "tcg,thread=multi" if machine.accelerator == "tcg" else machine.accelerator
     found = [

@@ -26,7 +26,7 @@ from trustbed.agent.control.host import COMMAND_SECONDS
 from trustbed.agent.processes import Process
 from trustbed.errors import TestbedError, reason_and_file
 from trustbed.testbed.netns import apply, namespaces
-from trustbed.testbed.netns.plan import INTERFACE, Plan, VethLink
+from trustbed.testbed.netns.plan import INTERFACE, Plan, VethLink, tap_of
 from trustbed.testbed.qemu import (
     accelerator,
     command_line,
@@ -37,6 +37,7 @@ from trustbed.testbed.qemu import (
     tap,
 )
 from trustbed.testbed.qemu.command_line import Machine, Nic
+from trustbed.testbed.qemu.modules import PARAVIRTUAL
 
 BOOT_SECONDS = 240.0
 """How long a guest has until it can be used.
@@ -112,25 +113,27 @@ class Guest(ControlledHost):
         core = kernel.ready()
         self.accelerator = accelerator.choose(self._description.accelerator)
         around = self._surroundings
-        tap_end = tap.open_in(around.switch, self._veth.port)
+        described = self._description
+        cut_behind = described.nic == PARAVIRTUAL and described.offloads
+        tap_name = tap_of(self._veth.port) if cut_behind else self._veth.port
+        tap_end = tap.open_in(around.switch, tap_name, vnet_headers=cut_behind)
         ours, its = socket.socketpair()
         try:
             with namespaces.inside(around.switch):
-                apply.settle_tap(around.plan, self._veth)
+                apply.settle_tap(around.plan, self._veth, bridged=cut_behind)
             self._begun = time.monotonic()
             self._errors = os.memfd_create("qemu", os.MFD_CLOEXEC)
-            described = self._description
             with _in_memory(initramfs.build(core, described.nic, described.image)) as archive:
                 machine = Machine(
                     name=f"trustbed-{self.name}",
                     accelerator=self.accelerator.name,
-                    cpus=self._description.cpus,
-                    memory_bytes=self._description.memory_bytes,
+                    cpus=described.cpus,
+                    memory_bytes=described.memory_bytes,
                     kernel=core.image,
                     initramfs=archive,
                     control=its.fileno(),
                     console=around.console,
-                    nic=Nic(model=self._description.nic, mac=self._veth.mac, tap=tap_end),
+                    nic=Nic(model=described.nic, mac=self._veth.mac, tap=tap_end),
                 )
                 self._process = Process.start(
                     command_line.words(machine),

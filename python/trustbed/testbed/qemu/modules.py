@@ -15,8 +15,10 @@ CONTROL = ("virtio_pci", "virtio_console")
 """What the control channel needs."""
 SOCKETS = ("tcp_diag",)
 """The modules that let a sampler read the sockets of a guest."""
+PARAVIRTUAL = "virtio-net"
+"""The model that segments nothing itself: what its guest offloads is handed on as it is."""
 NICS: Mapping[str, tuple[str, str]] = {
-    "virtio-net": ("virtio-net-pci", "virtio_net"),
+    PARAVIRTUAL: ("virtio-net-pci", "virtio_net"),
     "e1000": ("e1000", "e1000"),
     "e1000e": ("e1000e", "e1000e"),
     "vmxnet3": ("vmxnet3", "vmxnet3"),

@@ -3,9 +3,11 @@
 A tap (tuntap in the kernel's documentation) in the switch namespace, where the veth links of other
 hosts end too.
 
-What the guest sends is received there, and what is sent there arrives at the guest. It has no vnet
-headers and no offloads: what passes has the size that it has on a wire. It vanishes with the last
-who has its descriptor open.
+What the guest sends is received there, and what is sent there arrives at the guest. Without vnet
+headers what passes has the size that it has on a wire. With them (of a virtio NIC that offloads
+segmentation) the guest hands over super-packets, and the tap is no end of a link by itself: a
+bridge joins it to one, whose driver has them cut. It vanishes with the last who has its descriptor
+open.
 """
 
 from __future__ import annotations
@@ -22,10 +24,10 @@ from trustbed.testbed.netns import namespaces
 DEVICE = Path("/dev/net/tun")
 
 _TUNSETIFF, _TUNSETOFFLOAD = 0x400454CA, 0x400454D0
-_TAP, _NO_PACKET_INFORMATION = 0x0002, 0x1000
+_TAP, _NO_PACKET_INFORMATION, _VNET_HEADERS = 0x0002, 0x1000, 0x4000
 
 
-def open_in(namespace: Path, name: str) -> int:
+def open_in(namespace: Path, name: str, *, vnet_headers: bool) -> int:
     """Makes a tap in a namespace; its descriptor.
 
     Raises:
@@ -46,9 +48,8 @@ def open_in(namespace: Path, name: str) -> int:
             f"{DEVICE}, which a guest's veth link needs, cannot be opened: {message}", hint
         ) from error
     try:
-        fcntl.ioctl(
-            number, _TUNSETIFF, struct.pack("16sH22x", name.encode(), _TAP | _NO_PACKET_INFORMATION)
-        )
+        flags = _TAP | _NO_PACKET_INFORMATION | (_VNET_HEADERS if vnet_headers else 0)
+        fcntl.ioctl(number, _TUNSETIFF, struct.pack("16sH22x", name.encode(), flags))
         fcntl.ioctl(number, _TUNSETOFFLOAD, 0)
     except OSError as error:
         os.close(number)
