@@ -1,4 +1,4 @@
-"""A store with two recordings, a run and a campaign, and ten thousand transfers; all served."""
+"""A store with recordings, a run, a campaign, results and ten thousand transfers; all served."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from trustbed.store.directories import add
 from trustbed.store.store import open_store
 
 RECORDINGS = Path(__file__).resolve().parents[2] / "recordings"
+AB = Path(__file__).resolve().parents[1] / "workload" / "fixtures" / "ab.txt"
 NAMES = ("random-loss.sender", "guest-frozen.sender")
 
 
@@ -43,6 +44,10 @@ def place(tmp_path_factory: pytest.TempPathFactory, quick_store: None) -> Path:
         assert store_capture(job, store.url, how).state == "stored"
     make_run(place / "study")
     add(store, place / "study", testbed="bench", paper="imc")
+    (place / "load").mkdir()
+    for number in (1, 2):
+        shutil.copy(AB, place / "load" / f"{number}.txt")
+    add(store, place / "load", testbed="cloud")
     make_campaign(place / "paths", Story(rounds=20, always={"beta": 1.0}))
     causes = ("bandwidth_limited", "host_scheduling", "network_congestion", "bandwidth_limited")
     for number in range(10):

@@ -63,6 +63,19 @@ def test_a_long_list_of_captures_has_pages(client: Client, monkeypatch: pytest.M
     assert (refused.status, "a query has 100 fields at most" in refused.text) == (400, True)
 
 
+def test_results_of_other_programs_are_listed_with_their_values(client: Client) -> None:
+    listed = client.page("/results")
+    assert "1 result" in words(listed)
+    assert "load cloud" in words(listed)
+    path = listed.partition('data-href="')[2].partition('"')[0]
+    shown = client.page(path)
+    for part in ("1.txt", "2.txt", "requests completed", " /s"):
+        assert part in words(shown), part
+    assert client.ask(f"/report{path}").status == 404, "there is no report of it"
+    assert "There is no result here." not in client.page("/results?q=load")
+    assert "There is no result here." in client.page("/results?q=nowhere")
+
+
 def test_a_transfer_is_told_in_the_words_of_its_report(client: Client, transfer: str) -> None:
     capture = trustbed.analyze(RECORDINGS / "random-loss.sender.pcap.gz")
     row = max(capture.rows(judged_only=True), key=lambda row: row["unique_bytes"])

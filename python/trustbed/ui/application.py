@@ -30,7 +30,8 @@ from trustbed.ui.progress import progress_of
 from trustbed.ui.selection import FACETS, NOT_JUDGED, ROWS, SORTS, Selection, find
 
 QUESTIONS = ("hosts", "causes", "papers")
-_KINDS = {"captures": "capture", "runs": "run", "campaigns": "campaign"}
+_KINDS = {"captures": "capture", "runs": "run", "campaigns": "campaign", "results": "result"}
+_REPORTED = ("capture", "run", "campaign")
 _TRANSFERS = 64
 """Transfers that are kept as they were last shown."""
 _SHOWN_FACETS = 12
@@ -100,7 +101,7 @@ class Ui:
         )
 
     def entries(self, request: Request) -> Response:
-        """The list of captures, runs or campaigns."""
+        """The list of captures, runs, campaigns or results of other programs."""
         name = request.url.path.strip("/")
         holdings, query = self.library.holdings(), dict(_query(request))
         text = query.get("q", "")[:200].lower()
@@ -131,7 +132,7 @@ class Ui:
         )
 
     def entry(self, request: Request) -> Response:
-        """A capture, a run or a campaign."""
+        """A capture, a run, a campaign or a result."""
         holdings, item = self._item(request, request.url.path.split("/")[1])
         kind = item.entry.kind
         selection = Selection(capture=item.entry.key)
@@ -145,6 +146,7 @@ class Ui:
             entry=item.entry,
             cells=pages.cells(item) if kind == "run" else [],
             pairs=pages.pairs(item) if kind == "campaign" else [],
+            results=pages.results(item) if kind == "result" else [],
             progress=progress_of(item),
             findings=pages.capture_findings(item) if kind != "campaign" else [],
             lines=pages.lines(found.rows, holdings),
@@ -198,7 +200,7 @@ class Ui:
     def report(self, request: Request) -> Response:
         """The report of a capture, run or campaign, as the command line writes it."""
         kind = request.path_params["kind"]
-        if kind not in _KINDS.values():
+        if kind not in _REPORTED:
             raise HTTPException(404)
         _, item = self._item(request, kind)
         if kind == "capture" or "source" in request.path_params:

@@ -44,7 +44,7 @@ class UiError(TrustbedError):
 
 @dataclass(frozen=True, kw_only=True)
 class Item:
-    """A capture, run or campaign.
+    """A capture, run, campaign or result of other programs.
 
     Attributes:
         entry: What a store's manifest says of it.

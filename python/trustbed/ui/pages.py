@@ -9,6 +9,8 @@ from urllib.parse import quote, urlencode
 
 import pyarrow.dataset as pads
 
+from trustbed.compare.metrics import METRICS, base
+from trustbed.compare.words import value as value_in_words
 from trustbed.diagnose.causes import CAUSES, cause_in_words
 from trustbed.diagnose.causes import VERDICTS as VERDICT_WORDS
 from trustbed.diagnose.diagnosis import Diagnosis
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 BADGES = report.BADGES
 LISTED = 500
-"""Entries of a page of a list of captures, runs or campaigns."""
+"""Entries of a page of a list of captures, runs, campaigns or results; lines of a result."""
 STRIP = 160
 """Rounds or repetitions that a strip of squares shows, the latest."""
 _ENDPOINT = 24
@@ -283,7 +285,7 @@ def compared(first: Transfer, second: Transfer) -> list[Both]:
     return [*found, *more]
 
 
-# Captures, runs and campaigns.
+# Captures, runs, campaigns and results.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -297,7 +299,7 @@ class Square:
 
 @dataclass(frozen=True, kw_only=True)
 class EntryLine:
-    """A capture, run or campaign in a list."""
+    """A capture, run, campaign or result in a list; ``values`` counts those of a result."""
 
     key: str
     name: str
@@ -305,6 +307,7 @@ class EntryLine:
     date: str
     size: str
     counts: Sequence[tuple[str, str, str]]
+    values: str
     damaged: bool
     live: bool
 
@@ -323,6 +326,9 @@ def entries(items: Sequence[Item], live: Collection[str]) -> list[EntryLine]:
                 for name in VERDICTS
                 if item.entry.verdicts.get(name)
             ],
+            values=words.count(item.entry.tables["results"].rows)
+            if item.entry.kind == "result"
+            else "",
             damaged=bool(item.entry.damage),
             live=item.entry.key in live,
         )
@@ -428,3 +434,45 @@ def _round(row: Row) -> Square:
         *(row["causes"] or ()),
     ]
     return Square(use=use, title=", ".join(about))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultLine:
+    """A value that another program measured."""
+
+    source: str
+    program: str
+    test: str
+    metric: str
+    value: str
+    invalid: str
+
+
+def results(item: Item) -> list[ResultLine]:
+    """The values of a result in the words of a comparison, file by file."""
+    return [
+        ResultLine(
+            source=row["source"] or "",
+            program=row["program"] or "",
+            test=row["test"] or "",
+            metric=_metric(row["metric"]),
+            value=_value(row["value"], row["unit"] or ""),
+            invalid=row["invalid"] or "",
+        )
+        for batch in item.table("results").slice(0, LISTED).to_batches()
+        for row in columns.text_rows(batch)
+    ]
+
+
+def _metric(key: str | None) -> str:
+    known = METRICS.get(base(key or ""))
+    return (key or words.UNKNOWN) if known is None else known.title
+
+
+def _value(number: float | None, unit: str) -> str:
+    """With its unit: ``94.1 Mbit/s``, ``0.83 per MB``."""
+    if unit in ("1/s", "bit/s"):
+        return value_in_words(number, unit)
+    own, _, per = unit.partition("/")
+    shown = value_in_words(number, own)
+    return f"{shown} per {per}" if per and number is not None else shown

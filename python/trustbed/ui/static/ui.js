@@ -92,7 +92,7 @@
   show();
 
   const follow = (relation) => document.querySelector(`a[rel="${relation}"]`)?.click();
-  const places = { t: "/", c: "/captures", r: "/runs", p: "/campaigns" };
+  const places = { t: "/", c: "/captures", r: "/runs", p: "/campaigns", e: "/results" };
   const actions = {
     j: () => step(1),
     k: () => step(-1),
