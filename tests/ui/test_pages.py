@@ -166,6 +166,23 @@ def test_reports_are_served_as_they_are_written(client: Client, place: Path) -> 
     assert client.ask("/report/store/secrets").status == 404
 
 
+def test_of_several_stores_one_is_asked(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        store = open_store(tmp_path / f"{name}.store", create=True)
+        store_transfers(
+            store, f"{name}.pcap", [Sent("10.0.0.1", "10.0.0.2", BEGAN, "host_scheduling")]
+        )
+    with serving(tmp_path, tmp_path / "cache") as client:
+        page = client.page("/report/store/hosts")
+        asked = re.findall(r'data-href="([^"]*)"', page)
+        assert len(asked) == 2
+        for name, path in zip(("one", "two"), asked, strict=True):
+            answer = words(client.page(html.unescape(path)))
+            assert "What the words mean" in answer
+            assert f"{name}.store" in answer
+        assert client.ask("/report/store/hosts?store=three.store").status == 404
+
+
 def test_a_run_has_its_cells_and_a_campaign_its_rounds(client: Client) -> None:
     run = client.page("/runs").partition('data-href="')[2].partition('"')[0]
     page = client.page(run)

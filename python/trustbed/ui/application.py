@@ -220,15 +220,21 @@ class Ui:
         return _report(found)
 
     def question(self, request: Request) -> Response:
-        """The answer to a question about a store, as ``trustbed store`` writes it."""
+        """The answer to a question about a store, as ``trustbed store`` writes it.
+
+        Of several stores one is to be chosen, by its URL.
+        """
         from trustbed.report.store import page
         from trustbed.store.questions import causes, hosts, papers
 
         name, stores = request.path_params["question"], self.library.stores
-        if name not in QUESTIONS or not stores:
+        chosen = dict(_query(request)).get("store")
+        mine = [one for one in stores if chosen in (None, one.url)]
+        if name not in QUESTIONS or not mine:
             raise HTTPException(404)
-        number = _number(dict(_query(request)).get("store"), 0, len(stores) - 1, 0)
-        store, about = stores[number], {**session_about(), "command": None}
+        if len(mine) > 1:
+            return self._page("stores.html.j2", here="", question=name)
+        store, about = mine[0], {**session_about(), "command": None}
         if name == "hosts":
             text = page.hosts(hosts.ask(store), store.url, about)
         elif name == "causes":
