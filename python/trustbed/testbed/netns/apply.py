@@ -100,6 +100,7 @@ def settle_tap(plan: Plan, veth: VethLink, *, bridged: bool) -> None:
             _up(kernel, veth.port)
             return
         tap, bridge, inner = (of(veth.port) for of in (tap_of, bridge_of, inner_of))
+        _unfiltered()
         kernel.link(
             "add",
             ifname=veth.port,
@@ -125,6 +126,14 @@ def settle_tap(plan: Plan, veth: VethLink, *, bridged: bool) -> None:
             _offloads_off(port)
         for interface in (bridge, tap, inner, veth.port):
             _up(kernel, interface)
+
+
+def _unfiltered() -> None:
+    """Keeps frames that a bridge forwards from this machine's filters of IP packets."""
+    for what in ("iptables", "ip6tables", "arptables"):
+        name = f"net.bridge.bridge-nf-call-{what}"
+        if Path("/proc/sys", *name.split(".")).exists():
+            namespaces.set_system_value(name, "0")
 
 
 def _settle(veth: VethLink) -> None:
@@ -291,5 +300,8 @@ def hint(number: int) -> str:
     if number in (errno.ENOSPC, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EUSERS):
         return "this host has no room for more; `trustbed testbed list` shows what is there"
     if number in (errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL, errno.ENODEV):
-        return "the kernel lacks something: veth (modprobe veth) or network namespaces"
+        return (
+            "the kernel lacks something: veth, a bridge (which a guest with virtio-net needs, but "
+            "not with offloads = false), or network namespaces; as root: modprobe veth bridge"
+        )
     return "`trustbed testbed clean` removes what killed runs have left; then try again"
