@@ -5,7 +5,8 @@ And one large capture in parts by two workers, against one process with two thre
 The captures are one recording under another number in a field of the pcap header that nobody
 reads: as many hashes, and the same work each. The large one is the bench's mix (or, where its
 templates are not, repeated recordings), and is removed again. The store of a million transfers is
-drawn: a thousand captures of a thousand transfers between forty hosts in a year.
+drawn: a thousand entries of a thousand transfers between forty hosts in a year, every fifth a run
+of sixty repetitions for one of twenty papers.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ RECORDING = ROOT / "recordings" / "bandwidth-limited.sender.pcap.gz"
 QUESTIONS = ("hosts", "causes", "papers")
 DAY_NS = 86_400 * 10**9
 BEGAN_NS = 1_767_225_600 * 10**9
+_RUN_EVERY, _REPETITIONS, _PAPERS = 5, 60, 20
+"""Of the drawn store: entries to a run, repetitions of a run, papers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,7 +242,7 @@ def _command(directory: Path, workers: int) -> float:
 
 
 def _drawn(path: Path, transfers: int) -> None:
-    """A store of so many transfers, a thousand a capture."""
+    """A store of so many transfers, a thousand a capture or run."""
     chance = random.Random(1)
     store = open_store(path, create=True)
     kept = {name: getattr(files, name) for name in ("flush", "flush_tree")}
@@ -259,9 +262,11 @@ def _drawn(path: Path, transfers: int) -> None:
                 "cause": found,
                 "verdict": [causes[cause] for cause in found],
             }
-            table = conformed(pa.table(columns), store_schemas()["verdicts"])
+            tables = {"verdicts": conformed(pa.table(columns), store_schemas()["verdicts"])}
+            if number % _RUN_EVERY == 0:
+                tables["runs"] = _drawn_run(name, at, chance)
             about = About(
-                kind="capture",
+                kind="run" if "runs" in tables else "capture",
                 key=key_of(name, "0.1.0", {}),
                 subject=name,
                 name=name,
@@ -271,10 +276,28 @@ def _drawn(path: Path, transfers: int) -> None:
                 date="2026-01-01",
                 verdicts={},
             )
-            store.publish(about, {"verdicts": table.to_reader()})
+            store.publish(about, {key: table.to_reader() for key, table in tables.items()})
     finally:
         for name, function in kept.items():
             setattr(files, name, function)
+
+
+def _drawn_run(name: str, at: int, chance: random.Random) -> pa.Table:
+    """The repetitions of a run: twenty of three cells, most of them to be trusted."""
+    uses = chance.choices(["trust", "review", "discard"], weights=[8, 1, 1], k=_REPETITIONS)
+    numbers = range(_REPETITIONS)
+    columns = {
+        "run": [name] * _REPETITIONS,
+        "paper": [f"paper {chance.randrange(_PAPERS)}"] * _REPETITIONS,
+        "directory": [f"rep-{number:03}" for number in numbers],
+        "repetition": pa.array(numbers, pa.int64()),
+        "label": [f"{number % 3} ms" for number in numbers],
+        "complete": [True] * _REPETITIONS,
+        "use": uses,
+        "why": [None if use == "trust" else f"the sending host stalled: {use}" for use in uses],
+        "start_ns": pa.array([at + n for n in numbers], pa.timestamp("ns", "UTC")),
+    }
+    return conformed(pa.table(columns), store_schemas()["runs"])
 
 
 def _asked(path: Path, question: str) -> tuple[float, int]:
