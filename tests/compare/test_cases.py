@@ -246,6 +246,16 @@ def test_captures_at_different_points_leave_out_the_network(
     assert _levels(found)["application"] == "equivalent"
 
 
+def test_a_testbed_of_which_nothing_counts_takes_no_capture_point_away(
+    beds: dict[str, Path], tmp_path: Path
+) -> None:
+    failed = {key: {"outcome": "failed"} for key in range(REPETITIONS)}
+    nothing = make_testbed(tmp_path / "nothing.run", changed=failed)
+    found = compare(beds["metal"], nothing, beds["again"])
+    last = found.cases[0].candidates[-1]
+    assert next(one for one in last.levels if one.level == "network").verdict == "equivalent"
+
+
 @pytest.mark.parametrize(
     ("record", "warm_up"),
     [({"outcome": "failed"}, 0), ({"requests": 0}, 0), ({}, 1)],

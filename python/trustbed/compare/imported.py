@@ -87,9 +87,9 @@ class ImportedPart:
         """As of :class:`~trustbed.compare.sources.Part`."""
         return len(self.results)
 
-    def points(self, workloads: Collection[str], warm_up: int) -> frozenset[str] | None:
+    def points(self, workloads: Collection[str], warm_up: int) -> frozenset[str]:
         """There are no captures."""
-        return None
+        return frozenset()
 
     def observed(self, called: Mapping[str, str], point: str | None) -> list[Observed]:
         """As of :class:`~trustbed.compare.sources.Part`."""

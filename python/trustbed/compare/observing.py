@@ -188,10 +188,11 @@ def _rate(one: Repetition, name: str) -> float | None:
     return len(steady) / span if span > 0 else None
 
 
-def points(repetitions: Iterable[Repetition], workloads: Collection[str]) -> frozenset[str]:
+def points(repetitions: Iterable[Repetition], workloads: Collection[str]) -> frozenset[str] | None:
     """The capture points that every repetition that counts has packets of.
 
-    A repetition that does not count (a host that did not start) decides nothing.
+    A repetition that does not count (a host that did not start) decides nothing; ``None`` if none
+    does.
     """
     found: frozenset[str] | None = None
     for one in repetitions:
@@ -202,7 +203,7 @@ def points(repetitions: Iterable[Repetition], workloads: Collection[str]) -> fro
                 if capture.get("error") is None
             )
             found = own if found is None else found & own
-    return found or frozenset()
+    return found
 
 
 def _is_idle(one: Repetition, workloads: Iterable[str]) -> bool:

@@ -50,7 +50,7 @@ class Part(Protocol):
         """How many repetitions it should have."""
 
     def points(self, workloads: Collection[str], warm_up: int) -> frozenset[str] | None:
-        """The capture points of all its repetitions that count; ``None``: it never has captures.
+        """The capture points of all its repetitions that count; ``None``: no repetition counts.
 
         Rounds below ``warm_up`` do not count.
         """
@@ -257,7 +257,7 @@ def common_point(
     """
     known = [part.points(own, warm_up) for part, own in zip(parts, called, strict=True)]
     captured = [one for one in known if one is not None]
-    if len(captured) < len(known) or not captured:
+    if not captured:
         return None
     both = frozenset.intersection(*captured)
     preferred = next((part.preferred for part in parts if part.preferred), ())

@@ -61,9 +61,9 @@ class TracedPart:
         """As of :class:`~trustbed.compare.sources.Part`."""
         return len(self.traces)
 
-    def points(self, workloads: Collection[str], warm_up: int) -> frozenset[str] | None:
+    def points(self, workloads: Collection[str], warm_up: int) -> frozenset[str]:
         """There are no captures."""
-        return None
+        return frozenset()
 
     def observed(self, called: Mapping[str, str], point: str | None) -> list[Observed]:
         """As of :class:`~trustbed.compare.sources.Part`."""
