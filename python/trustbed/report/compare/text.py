@@ -91,7 +91,10 @@ def _metrics(
     for one in candidate.metrics:
         if one.similar is None or one.verdict == "not_compared":
             by_note.setdefault(one.note, []).append(words.titled(one))
+    told = {level.sentence for level in candidate.levels}
     for note, titles in by_note.items():
+        if f"Not compared: {note}." in told:
+            continue  # the line of its level has said so
         yield from wrapped(f"Not compared: {', '.join(titles)}: {note}", width)
 
 
