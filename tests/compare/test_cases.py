@@ -102,6 +102,21 @@ def test_response_times_of_a_few_whole_milliseconds_are_not_compared(tmp_path: P
     assert _metric(compare(fine, same), "response_median_seconds").verdict == "equivalent"
 
 
+def test_the_median_of_ab_is_the_one_that_it_states_to_the_microsecond(tmp_path: Path) -> None:
+    fast = Made(slower=0.03, grain_ns=1_000_000, tool="ab")
+    first = make_testbed(tmp_path / "metal", fast)
+    slower = make_testbed(tmp_path / "guest", replace(fast, slower=0.04))
+    found = _metric(compare(first, slower), "response_median_seconds")
+    assert found.verdict == "different"
+    assert found.reference is not None
+    assert found.reference.mean == pytest.approx(0.0006, rel=0.02)
+    beds = [
+        make_testbed(tmp_path / f"{name}", replace(made, tool="wrk"))
+        for name, made in (("one", fast), ("two", replace(fast, slower=0.04)))
+    ]
+    assert _metric(compare(*beds), "response_median_seconds").verdict == "not_compared"
+
+
 def test_the_library_call_is_that_of_the_api(beds: dict[str, Path]) -> None:
     assert trustbed.compare(beds["metal"], beds["again"]) == compare(beds["metal"], beds["again"])
 

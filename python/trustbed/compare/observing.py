@@ -104,7 +104,7 @@ def observe(one: Repetition, workloads: Mapping[str, str], *, point: str | None)
         own = application(one, name, measured)
         if measured is not None and measured.responses is not None:
             found.dropped_at_start += measured.responses.warm_up
-            if is_coarse(measured.responses.seconds):
+            if _exact_median(one, name) is None and is_coarse(measured.responses.seconds):
                 own.pop(MEDIAN, None)
                 found.absent[f"{called}.{MEDIAN}" if called else MEDIAN] = COARSE
         if not own:
@@ -145,7 +145,10 @@ def application(one: Repetition, name: str, measured: Measured | None) -> dict[s
     elif measured is not None and measured.responses is not None:
         found["requests_per_second"] = _rate(one, name)
     if measured is not None:
-        if measured.responses is not None:
+        exact = _exact_median(one, name)
+        if exact is not None:
+            found[MEDIAN] = exact
+        elif measured.responses is not None:
             found[MEDIAN] = quantile(measured.responses.seconds, 0.5)
         elif measured.percentiles:
             found[MEDIAN] = measured.percentiles.get(0.5)
@@ -156,6 +159,20 @@ def application(one: Repetition, name: str, measured: Measured | None) -> dict[s
     elif record.get("kind") == "command" and record.get("seconds") is not None:
         found["run_time_seconds"] = float(record["seconds"])
     return {key: value for key, value in found.items() if value is not None}
+
+
+def _exact_median(one: Repetition, name: str) -> float | None:
+    """The median that ``ab`` states to the microsecond, with opening the connection.
+
+    Its times of single requests are whole milliseconds. ``None`` where another program was run, or
+    where requests at the beginning are dropped, which that median has.
+    """
+    record = one.workload(name)
+    table = one.table(f"{name}.percentiles") if record.get("tool") == "ab" else None
+    if table is None or record.get("discard_seconds"):
+        return None
+    middle = [row["response_ns"] for row in table.to_pylist() if row["share"] == 0.5]
+    return middle[0] / SECOND if middle and middle[0] is not None else None
 
 
 def is_coarse(seconds: Sequence[float]) -> bool:
