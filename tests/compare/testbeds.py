@@ -118,7 +118,7 @@ def _write(
 ) -> None:
     chosen = random.Random(seed)
     directory.begin_repetition(one.directory)
-    workload = {"name": "fetch", "kind": "http", "host": "client", "to": "server"}
+    workload: dict[str, Any] = {"name": "fetch", "kind": "http", "host": "client", "to": "server"}
     workload |= {"outcome": "complete", "seconds": 20.0, "tool": made.tool}
     mode = "calls" if made.calls else "count"
     reads = (made.reads or 0.0) * (1 + chosen.gauss(0, made.noise))
