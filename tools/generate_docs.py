@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from tools.pages import PAGES as DIAGNOSIS
-from trustbed.calls.table import CALLS
+from trustbed.calls.table import CALLS, DESCRIPTORS
 from trustbed.campaign.metrics import table as resources
 from trustbed.report import schemas
 from trustbed.report.burst import tables as burst_tables
@@ -129,6 +129,7 @@ def tables_page() -> str:
     for name, schema in STORE_TABLES.items():
         parts += [f"## store_{name}", _STORE_TABLES_ABOUT[name], _table(schema)]
     parts += [_CALLS_INTRODUCTION, "## calls", "One row per system call.", _table(CALLS)]
+    parts += ["With `--descriptors`, or `descriptors = true` in a scenario:", _table(DESCRIPTORS)]
     parts += [
         _RESOURCES_INTRODUCTION,
         "## resources",

@@ -115,6 +115,54 @@ def test_markers_are_seen_and_nothing_of_the_tracer(tmp_path: Path) -> None:
     assert set(table["tid"].to_pylist()) == {one["tid"] for one in report["threads"]}
 
 
+DESCRIPTORS = """
+import os, select, socket, time
+page = os.open("/etc/passwd", os.O_RDONLY)
+os.read(page, 7)
+near, far = socket.socketpair()
+near.send(b"hello")
+far.recv(3)
+out, into = os.pipe()
+os.write(into, b"12345678")
+os.read(out, 8)
+null = os.open("/dev/null", os.O_WRONLY)
+os.write(null, b"gone")
+os.write(os.dup(near.fileno()), b"again")
+waits = select.epoll()
+waits.register(far.fileno(), select.EPOLLIN)
+os.close(page)
+page = os.open("/", os.O_RDONLY)
+time.sleep(0.3)
+"""
+
+
+def test_calls_are_about_descriptors_that_stand_for_something(tmp_path: Path) -> None:
+    target = tmp_path / "calls.parquet"
+    command = [sys.executable, "-S", "-E", "-c", DESCRIPTORS]
+    report = record_command(command, target, descriptors=True).report
+    rows = pyarrow.parquet.read_table(target).to_pylist()
+
+    def kinds(call: str, result: int) -> set[str | None]:
+        return {row["kind"] for row in rows if (row["call"], row["result"]) == (call, result)}
+
+    assert kinds("read", 7) == {"file"}
+    assert kinds("sendto", 5) == {"socket"}
+    assert kinds("recvfrom", 3) == {"socket"}
+    assert kinds("write", 8) == {"pipe"}
+    assert kinds("write", 4) == {"device"}
+    assert kinds("write", 5) == {"socket"}, "through another descriptor of it"
+    assert {row["kind"] for row in rows if row["call"] == "epoll_ctl"} == {"epoll"}
+    assert {row["fd"] for row in rows if row["call"] == "execve"} == {None}
+    opened = next(row["result"] for row in rows if row["call"] == "openat" and row["result"] > 2)
+    assert opened in {row["fd"] for row in rows if row["call"] in ("read", "fstat")}
+    used = report["descriptors"]
+    assert used["pipe"] == {"calls": 2, "read_bytes": 8, "written_bytes": 8}
+    assert (used["socket"]["read_bytes"], used["socket"]["written_bytes"]) == (3, 10)
+    plain = tmp_path / "plain.parquet"
+    assert "descriptors" not in record_command(["/bin/true"], plain).report
+    assert "fd" not in pyarrow.parquet.read_schema(plain).names
+
+
 def test_descendants_are_traced_and_strangers_are_not(tmp_path: Path) -> None:
     command = ["sh", "-c", "(sleep 0.05; /bin/true) & sh -c 'sleep 0.05; :' ; wait"]
     stranger = subprocess.Popen(

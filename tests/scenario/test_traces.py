@@ -43,6 +43,10 @@ requests = 10
             Trace(name="t", host="client", of="pages"),
         ),
         ("[trace.t]\nof = 'all'\nhost = 'other'", Trace(name="t", host="other", of=None)),
+        (
+            "[trace.pages]\ndescriptors = true",
+            Trace(name="pages", host="server", of="pages", descriptors=True),
+        ),
         ("[trace.pages]\nmode = 'off'", None),
     ],
 )

@@ -52,6 +52,25 @@ CALLS = pa.schema(
 )
 """Columns; times of sources without a date count from midnight, or from the system's start."""
 
+DESCRIPTORS = pa.schema(
+    [
+        _column(
+            "fd",
+            pa.int64(),
+            "",
+            "descriptor that the call is about; null: about none, or unknown",
+        ),
+        _column(
+            "kind",
+            _NAMES,
+            "",
+            "what it stands for: file, device, socket, pipe, epoll, event, timer, signals, inotify "
+            "or other",
+        ),
+    ]
+)
+"""More columns of a trace that was asked for them."""
+
 
 class Call(NamedTuple):
     """One call of a thread; ``None`` where its source does not say."""

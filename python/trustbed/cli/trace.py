@@ -13,7 +13,7 @@ from trustbed.cli.interrupt import signals_as_interrupts
 from trustbed.report import printable
 from trustbed.report.placing import check_file
 from trustbed.report.text import table as aligned
-from trustbed.report.words import counted
+from trustbed.report.words import counted, size
 
 if TYPE_CHECKING:
     from trustbed.run.tracing import Recorded
@@ -60,6 +60,11 @@ def parser() -> arguments.Parser:
     how = parser.add_argument_group("recording")
     how.add_argument(
         "--count", action="store_true", help="only count calls, which costs less; no table"
+    )
+    how.add_argument(
+        "--descriptors",
+        action="store_true",
+        help="with the descriptor that a call is about, and its kind: file, socket, …",
     )
     how.add_argument(
         "--duration",
@@ -126,6 +131,8 @@ def _check(options: argparse.Namespace, command: Sequence[str], *, has_dashes: b
         raise arguments.UsageError(f"{given[0]} and {given[1]} contradict", "give one of them")
     if options.count and options.imported is not None:
         raise arguments.UsageError("--count is for recording", "leave it out")
+    if options.descriptors and (options.count or options.imported is not None):
+        raise arguments.UsageError("--descriptors is for recording a table", "leave it out")
     if options.duration is not None and (command or options.imported is not None):
         raise arguments.UsageError("--duration ends no command", "leave it out")
     if options.imported is None and (options.format or options.architecture):
@@ -147,13 +154,13 @@ def _record(options: argparse.Namespace, command: Sequence[str]) -> Recorded:
 
     if command:
         with signals_as_interrupts():  # until it runs; then they are the command's
-            return record_command(command, options.out)
+            return record_command(command, options.out, descriptors=options.descriptors)
     whose = Whose(
         processes=options.pid or (), cgroup=options.cgroup, command=options.command or None
     )
     seconds = None if options.duration is None else options.duration / 1e9
     with signals_as_interrupts():
-        return record(whose, options.out, seconds=seconds)
+        return record(whose, options.out, seconds=seconds, descriptors=options.descriptors)
 
 
 def _import(options: argparse.Namespace, words: Sequence[str]) -> int:
@@ -202,7 +209,18 @@ def _show(recorded: Recorded, options: argparse.Namespace, words: Sequence[str])
             f"{report['markers_made']} markers seen\n"
             f"{report['reads']['calls']:,} reads{switches}{requests}\n"
             + _table(most_first(report["by_call"]))
+            + _kinds(report.get("descriptors") or {})
         )
+
+
+def _kinds(used: Mapping[str, Mapping[str, int]]) -> str:
+    """What was done with descriptors of each kind."""
+    rows = [
+        [kind, f"{one['calls']:,}", size(one["read_bytes"]), size(one["written_bytes"])]
+        for kind, one in sorted(used.items(), key=lambda item: -item[1]["calls"])
+    ]
+    lines = [*aligned(["descriptors", "calls", "read", "written"], rows)] if rows else []
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _known(report: Mapping[str, Any], key: str, what: str) -> str:

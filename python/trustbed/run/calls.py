@@ -26,14 +26,16 @@ def convert(source: Path, target: Path, *, complete: bool | None = None) -> rows
     Raises:
         RowsError: The file is none of a tracer, or damaged.
     """
-    names = rows.lists(source).get("calls")
+    lists = rows.lists(source)
+    names = lists.get("calls")
     architecture = rows.word(source, "architecture")
     if names is None or architecture is None:
         raise rows.RowsError(f"no system calls, {source}", "the file is damaged: do not use it")
     metadata = {ARCHITECTURE: architecture.encode()}
     if complete is not None:
         metadata[COMPLETE] = yes_or_no(complete)
-    return rows.convert(source, target, names={"call": names}, metadata=metadata)
+    words = {"call": names, "kind": lists.get("kinds", [])}
+    return rows.convert(source, target, names=words, metadata=metadata)
 
 
 def offer(record: Mapping[str, Any], path: Path, tables: Path) -> None:

@@ -64,6 +64,7 @@ class _Tracer:
     """A running tracer, and the rows that it writes."""
 
     target: Path | None
+    descriptors: bool = False
     directory: tempfile.TemporaryDirectory[str] | None = field(init=False)
     rows: Path | None = field(init=False)
 
@@ -78,7 +79,8 @@ class _Tracer:
 
     def start(self, whose: Whose) -> Agent:
         path = {} if self.rows is None else {"path": str(self.rows)}
-        agent = Agent.start("trace", {"select": whose.selection(), **path})
+        more = {"descriptors": True} if self.descriptors else {}
+        agent = Agent.start("trace", {"select": whose.selection(), **more, **path})
         agent.begin()
         return agent
 
@@ -94,18 +96,21 @@ class _Tracer:
             self.directory.cleanup()
 
 
-def record(whose: Whose, target: Path | None, *, seconds: float | None = None) -> Recorded:
+def record(
+    whose: Whose, target: Path | None, *, seconds: float | None = None, descriptors: bool = False
+) -> Recorded:
     """Records calls until the time is over, or Ctrl-C, which ends it early.
 
     Args:
         whose: Whose calls.
         target: The table; ``None``: calls are only counted.
         seconds: For how long; until interrupted by default.
+        descriptors: Whether the table has the descriptor that a call is about, and its kind.
 
     Raises:
         AgentError: Calls cannot be traced here; the hint says what is missing.
     """
-    tracer = _Tracer(target)
+    tracer = _Tracer(target, descriptors)
     try:
         with tracer.start(whose) as agent:
             until = None if seconds is None else time.monotonic() + seconds
@@ -117,7 +122,9 @@ def record(whose: Whose, target: Path | None, *, seconds: float | None = None) -
         tracer.close()
 
 
-def record_command(command: Sequence[str], target: Path | None) -> Recorded:
+def record_command(
+    command: Sequence[str], target: Path | None, *, descriptors: bool = False
+) -> Recorded:
     """Runs a command and records its calls and those of all it starts, from its ``execve`` on.
 
     Ctrl-C, SIGTERM and SIGHUP reach the command, which decides what they mean; its trace goes on to
@@ -126,6 +133,7 @@ def record_command(command: Sequence[str], target: Path | None) -> Recorded:
     Args:
         command: The command with its arguments.
         target: The table; ``None``: calls are only counted.
+        descriptors: Whether the table has the descriptor that a call is about, and its kind.
 
     Raises:
         CallsError: There is no such program.
@@ -134,7 +142,7 @@ def record_command(command: Sequence[str], target: Path | None) -> Recorded:
     program = shutil.which(command[0])
     if program is None:
         raise CallsError(f"no such program, {command[0]}", "give its full path")
-    tracer = _Tracer(target)
+    tracer = _Tracer(target, descriptors)
     try:
         held = _Held.start(program, command)
         try:

@@ -506,6 +506,7 @@ class Trace:
     host: str
     of: str | None
     mode: TraceMode = "calls"
+    descriptors: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,12 +27,18 @@ def read_traces(
     for name, table in root.tables("trace").items():
         check_name(table, None, name)
         mode: TraceMode = table.choice("mode", TRACE_MODES, "calls")
+        descriptors = table.flag("descriptors", False)
         of = table.text("of", name)
-        if of == EVERY_PROCESS:
+        is_all = of == EVERY_PROCESS
+        if is_all:
             table.must("host", f'host = "{hosts[0]}"')
-            trace = Trace(name=name, host=host_of(table, "host", hosts), of=None, mode=mode)
-        else:
-            trace = Trace(name=name, host=_host(table, of, places, hosts), of=of, mode=mode)
+        trace = Trace(
+            name=name,
+            host=host_of(table, "host", hosts) if is_all else _host(table, of, places, hosts),
+            of=None if is_all else of,
+            mode=mode,
+            descriptors=descriptors,
+        )
         table.close()
         if mode != "off":
             found.append(trace)

@@ -22,6 +22,7 @@ pub(super) const R0: Register = Register(0);
 /// The first argument of helpers; lost in calls, as are those to R5.
 pub(super) const R1: Register = Register(1);
 pub(super) const R2: Register = Register(2);
+pub(super) const R3: Register = Register(3);
 /// Kept in calls.
 pub(super) const R6: Register = Register(6);
 pub(super) const R7: Register = Register(7);
@@ -65,6 +66,7 @@ pub(super) enum Helper {
     ProcessorNumber = 8,
     ProcessAndThread = 14,
     CommandName = 16,
+    ReadKernel = 113,
 }
 
 /// A position that is jumped to.

@@ -14,11 +14,13 @@ pub(super) const TRACED: u32 = 1;
 pub(super) const CANDIDATE: u32 = 2;
 
 /// A slot: when the thread entered its call (0 while it is in none; when counting, how many it
-/// made), the call's number, flags.
-pub(super) const SLOT_BYTES: u32 = 16;
+/// made), the call's number, flags; where descriptors are recorded, the call's first argument.
+const SLOT_BYTES: u32 = 16;
+const WIDE_SLOT_BYTES: u32 = 24;
 pub(super) const SLOT_ENTERED: i16 = 0;
 pub(super) const SLOT_CALL: i16 = 8;
 pub(super) const SLOT_FLAGS: i16 = 12;
+pub(super) const SLOT_FIRST: i16 = 16;
 
 /// The counters of a processor. What the reader writes has a cache line of its own.
 pub(super) const CONTROL_BYTES: u32 = 128;
@@ -30,7 +32,7 @@ pub(super) const PREEMPTIONS: i16 = 32;
 pub(super) const BLOCK_REQUESTS: i16 = 40;
 pub(super) const TAIL: i16 = 64;
 
-/// A row of a ring.
+/// A row of a ring. The upper half of the call is its first argument.
 pub(super) const ROW_BYTES: u32 = 40;
 pub(super) const ROW_ENTERED: i16 = 0;
 pub(super) const ROW_RETURNED: i16 = 8;
@@ -52,6 +54,8 @@ pub(super) struct Returned {
     pub(super) process: u32,
     pub(super) thread: u32,
     pub(super) call: u32,
+    /// The lower half of the call's first argument, where descriptors are recorded.
+    pub(super) first: i32,
     pub(super) processor: u16,
 }
 
@@ -66,27 +70,30 @@ pub(super) struct Maps {
     pub(super) threads: u32,
     /// Rows of each ring: a power of two.
     pub(super) ring_rows: u32,
+    slot_bytes: u32,
 }
 
 impl Maps {
-    /// All arrays, empty.
-    pub(super) fn create(ring_rows: u32) -> io::Result<Self> {
+    /// All arrays, empty; with room for the first argument of calls if `descriptors` are recorded.
+    pub(super) fn create(ring_rows: u32, descriptors: bool) -> io::Result<Self> {
+        let slot_bytes = if descriptors { WIDE_SLOT_BYTES } else { SLOT_BYTES };
         let processors = possible_processors()?;
         let threads = most_threads()?;
         let rows = processors.checked_mul(ring_rows).ok_or(io::ErrorKind::InvalidInput)?;
         Ok(Self {
-            slots: Array::create(threads, SLOT_BYTES)?,
+            slots: Array::create(threads, slot_bytes)?,
             control: Array::create(processors, CONTROL_BYTES)?,
             ring: Array::create(rows, ROW_BYTES)?,
             counts: Array::create(processors * COUNTS, 8)?,
             processors,
             threads,
             ring_rows,
+            slot_bytes,
         })
     }
 
-    fn slot(thread: u32, field: i16) -> usize {
-        thread as usize * SLOT_BYTES as usize + usize::from(field.cast_unsigned())
+    fn slot(&self, thread: u32, field: i16) -> usize {
+        thread as usize * self.slot_bytes as usize + usize::from(field.cast_unsigned())
     }
 
     fn of_processor(processor: u32, field: i16) -> usize {
@@ -96,7 +103,7 @@ impl Maps {
     /// Sets flags of a thread; whether one of them was not set before.
     pub(super) fn set(&self, thread: u32, flags: u32) -> bool {
         thread < self.threads
-            && self.slots.word(Self::slot(thread, SLOT_FLAGS)).fetch_or(flags, Ordering::AcqRel)
+            && self.slots.word(self.slot(thread, SLOT_FLAGS)).fetch_or(flags, Ordering::AcqRel)
                 & flags
                 != flags
     }
@@ -105,9 +112,8 @@ impl Maps {
     /// when counting, those that made some.
     pub(super) fn busy(&self) -> impl Iterator<Item = (u32, u64, u32)> + '_ {
         (0..self.threads).filter_map(|thread| {
-            let number =
-                self.slots.double(Self::slot(thread, SLOT_ENTERED)).load(Ordering::Acquire);
-            let call = || self.slots.word(Self::slot(thread, SLOT_CALL)).load(Ordering::Relaxed);
+            let number = self.slots.double(self.slot(thread, SLOT_ENTERED)).load(Ordering::Acquire);
+            let call = || self.slots.word(self.slot(thread, SLOT_CALL)).load(Ordering::Relaxed);
             (number > 0).then(|| (thread, number, call()))
         })
     }
@@ -137,13 +143,15 @@ impl Maps {
             self.ring.double(base + usize::from(field.cast_unsigned())).load(Ordering::Relaxed)
         };
         let (thread, process) = halves(field(ROW_THREAD));
+        let (call, first) = halves(field(ROW_CALL));
         Returned {
             entered: field(ROW_ENTERED),
             left: field(ROW_RETURNED),
             result: field(ROW_RESULT).cast_signed(),
             process,
             thread,
-            call: halves(field(ROW_CALL)).0,
+            call,
+            first: first.cast_signed(),
             processor: u16::try_from(processor).unwrap_or(u16::MAX),
         }
     }

@@ -47,7 +47,16 @@ mod tests {
     use super::*;
 
     fn returned(at: u64, thread: u32) -> Returned {
-        Returned { entered: at - 1, left: at, result: 0, process: 1, thread, call: 0, processor: 0 }
+        Returned {
+            entered: at - 1,
+            left: at,
+            result: 0,
+            process: 1,
+            thread,
+            call: 0,
+            first: 0,
+            processor: 0,
+        }
     }
 
     #[test]

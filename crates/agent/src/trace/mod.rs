@@ -15,6 +15,7 @@
 mod assembler;
 mod attached;
 mod calls;
+mod descriptors;
 mod kernel;
 mod maps;
 mod markers;
@@ -39,6 +40,7 @@ use crate::session::workers;
 use crate::session::{Failure, Session};
 use crate::sys::clock;
 use attached::Attached;
+use descriptors::{Descriptors, Used};
 use maps::{ALONE, BLOCK_REQUESTS, Maps, PREEMPTIONS, SWITCHES};
 use programs::Setting;
 use reader::{Finished, Reader};
@@ -56,6 +58,9 @@ struct Configuration {
     /// Whose calls. Of every process by default.
     #[serde(default)]
     select: Selection,
+    /// Whether rows have the descriptor that a call is about, and its kind.
+    #[serde(default)]
+    descriptors: bool,
     /// Rows that wait for being written, of each processor: a power of two, of 40 bytes each. By
     /// default 262,144, or fewer where there could be many processors.
     ring_rows: Option<u32>,
@@ -103,6 +108,9 @@ struct Report {
     threads_left_out: usize,
     reads: Moved,
     writes: Moved,
+    /// What was done with descriptors, by kind; only where they are recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    descriptors: Option<BTreeMap<&'static str, Used>>,
     context_switches: Option<u64>,
     /// Context switches of threads that would have gone on.
     preemptions: Option<u64>,
@@ -156,16 +164,19 @@ fn open(configuration: &Configuration, ring_rows: u32) -> Result<Reader, Failure
         rustix::process::Resource::Memlock,
         rustix::process::Rlimit { current: None, maximum: None },
     );
-    let maps = Maps::create(ring_rows).map_err(|error| attached::refused(&error))?;
+    let maps = Maps::create(ring_rows, configuration.descriptors)
+        .map_err(|error| attached::refused(&error))?;
     let maps = Arc::new(maps);
     let setting = Setting {
         maps: &maps,
         own: std::process::id(),
         filtered: selection.is_filter(),
         counting: configuration.path.is_none(),
+        descriptors: configuration.descriptors,
     };
     let attached = Attached::attach(&setting, selection, || selection.flag(&maps))?;
-    Reader::new(Arc::clone(&maps), attached, selection.clone(), configuration.path.as_deref())
+    let rows = configuration.path.as_deref();
+    Reader::new(Arc::clone(&maps), attached, selection.clone(), rows, configuration.descriptors)
 }
 
 fn report(start_ns: i64, select: Selection, mut finished: Finished) -> Report {
@@ -194,6 +205,7 @@ fn report(start_ns: i64, select: Selection, mut finished: Finished) -> Report {
         threads_left_out,
         reads: tally.moved(calls::is_read, has_results),
         writes: tally.moved(calls::is_write, has_results),
+        descriptors: finished.descriptors.as_ref().map(Descriptors::used),
         context_switches: counts_switches.then(|| maps.total(SWITCHES)),
         preemptions: counts_switches.then(|| maps.total(PREEMPTIONS)),
         block_requests: counts_block.then(|| maps.total(BLOCK_REQUESTS)),

@@ -9,14 +9,14 @@
 //! thread's return from `clone`) is counted apart.
 
 use super::assembler::{
-    Assembler, Condition, FRAME, Helper, Instruction, Label, Operation, R0, R1, R2, R6, R7, R8, R9,
-    Register, Width,
+    Assembler, Condition, FRAME, Helper, Instruction, Label, Operation, R0, R1, R2, R3, R6, R7, R8,
+    R9, Register, Width,
 };
 use super::calls::{LAST, MARKER};
 use super::maps::{
     ALONE, BLOCK_REQUESTS, CANDIDATE, COUNTS, HEAD, LOST, Maps, PREEMPTIONS, ROW_CALL, ROW_ENTERED,
-    ROW_RESULT, ROW_RETURNED, ROW_THREAD, SLOT_CALL, SLOT_ENTERED, SLOT_FLAGS, SWITCHES, TAIL,
-    TRACED,
+    ROW_RESULT, ROW_RETURNED, ROW_THREAD, SLOT_CALL, SLOT_ENTERED, SLOT_FIRST, SLOT_FLAGS,
+    SWITCHES, TAIL, TRACED,
 };
 use super::selection::ByName;
 
@@ -28,9 +28,13 @@ const RESULT: i16 = -32;
 const CALL: i16 = -40;
 const PROCESSOR: i16 = -48;
 const NAME: i16 = -64;
+const FIRST: i16 = -72;
 
 /// The second argument of `sys_enter` (number) and `sys_exit` (result).
 const SECOND: i16 = 8;
+/// Where the registers of a thread (`struct pt_regs`, the first argument of `sys_enter`) have the
+/// first argument of its call: `rdi`, or `x0`.
+const FIRST_REGISTER: i32 = if cfg!(target_arch = "x86_64") { 112 } else { 0 };
 
 /// What the programs depend on.
 #[derive(Debug, Clone, Copy)]
@@ -42,6 +46,8 @@ pub(super) struct Setting<'a> {
     pub(super) filtered: bool,
     /// Whether calls are counted only.
     pub(super) counting: bool,
+    /// Whether the first argument of calls is recorded.
+    pub(super) descriptors: bool,
 }
 
 impl Setting<'_> {
@@ -112,6 +118,9 @@ impl Setting<'_> {
             self.count(&mut program, out);
         } else {
             program.store(Width::Word, R8, SLOT_CALL, R9);
+            if self.descriptors {
+                Self::keep_first_argument(&mut program);
+            }
             program.call(Helper::MonotonicTime);
             program.store(Width::Double, R8, SLOT_ENTERED, R0);
             for call in LAST {
@@ -130,6 +139,18 @@ impl Setting<'_> {
         program.place(out);
         program.exit();
         program.finish()
+    }
+
+    /// The first argument of the call into the slot of R8.
+    fn keep_first_argument(program: &mut Assembler) {
+        program.load(Width::Double, R3, R6, 0);
+        program.immediate(Operation::Add, R3, FIRST_REGISTER);
+        program.register(Operation::Move, R1, FRAME);
+        program.immediate(Operation::Add, R1, FIRST.into());
+        program.immediate(Operation::Move, R2, 8);
+        program.call(Helper::ReadKernel);
+        program.load(Width::Word, R1, FRAME, FIRST);
+        program.store(Width::Word, R8, SLOT_FIRST, R1);
     }
 
     /// Jumps to `out` for the calls of this tracer but its markers, and for markers of others.
@@ -170,6 +191,11 @@ impl Setting<'_> {
         program.store_immediate(Width::Double, R8, SLOT_ENTERED, 0);
         program.store(Width::Double, FRAME, ENTERED, R9);
         program.load(Width::Word, R1, R8, SLOT_CALL);
+        if self.descriptors {
+            program.load(Width::Word, R2, R8, SLOT_FIRST);
+            program.immediate(Operation::ShiftLeft, R2, 32);
+            program.register(Operation::Add, R1, R2);
+        }
         program.store(Width::Double, FRAME, CALL, R1);
         program.load(Width::Double, R1, R6, SECOND);
         program.store(Width::Double, FRAME, RESULT, R1);

@@ -8,6 +8,7 @@ use trustbed_units::Span;
 
 use super::attached::Attached;
 use super::calls::MARKER;
+use super::descriptors::Descriptors;
 use super::maps::{COUNTS, HEAD, LOST, Maps, Returned};
 use super::markers::{self, Made};
 use super::merge::{self, Visible};
@@ -31,6 +32,7 @@ pub(super) struct Reader {
     pub(super) offset: Offset,
     pub(super) rows: Option<Rows>,
     pub(super) tally: Tally,
+    descriptors: Option<Descriptors>,
     markers: Vec<Made>,
     pub(super) calls: Arc<AtomicU64>,
     rings: Vec<Visible>,
@@ -44,6 +46,7 @@ pub(super) struct Reader {
 pub(super) struct Finished {
     pub(super) rows: Option<RowsWritten>,
     pub(super) tally: Tally,
+    pub(super) descriptors: Option<Descriptors>,
     pub(super) lost_by_processor: Vec<u64>,
     pub(super) markers_made: u64,
     pub(super) markers_seen: u64,
@@ -61,16 +64,18 @@ impl Reader {
         attached: Attached,
         selection: Selection,
         path: Option<&Path>,
+        descriptors: bool,
     ) -> Result<Self, Failure> {
         let rings =
             (0..maps.processors).map(|processor| Visible { processor, tail: 0, head: 0 }).collect();
         Ok(Self {
-            rows: path.map(Rows::create).transpose()?,
+            rows: path.map(|path| Rows::create(path, descriptors)).transpose()?,
             maps,
             attached,
             selection,
             offset: Offset::measure(),
             tally: Tally::new(),
+            descriptors: descriptors.then(Descriptors::new),
             markers: Vec::new(),
             calls: Arc::default(),
             rings,
@@ -144,6 +149,10 @@ impl Reader {
 
     fn write(&mut self, one: &Returned, result: Option<i64>, duration_ns: Option<i64>) {
         let call = self.tally.count(one.process, one.thread, one.call, result);
+        let descriptor = self
+            .descriptors
+            .as_mut()
+            .and_then(|known| known.of(one.process, call, one.first, result));
         let entered = trustbed_units::Ns(one.entered.cast_signed());
         if let Some(rows) = &mut self.rows {
             rows.append(&Row {
@@ -154,6 +163,7 @@ impl Reader {
                 result,
                 duration_ns,
                 processor: one.processor,
+                descriptor,
             });
         }
     }
@@ -173,6 +183,7 @@ impl Reader {
         Finished {
             rows: self.rows.map(Rows::finish),
             tally: self.tally,
+            descriptors: self.descriptors,
             lost_by_processor: (0..maps.processors).map(|one| maps.counter(one, LOST)).collect(),
             markers_made: self.markers.iter().map(|one| one.calls).sum(),
             markers_seen: self.markers_seen,
@@ -197,6 +208,7 @@ impl Reader {
                     process,
                     thread,
                     call,
+                    first: -1,
                     processor: u16::MAX,
                 };
                 self.write(&one, None, None);

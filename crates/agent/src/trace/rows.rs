@@ -5,12 +5,15 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::calls::{ARCHITECTURE, names};
+use super::descriptors::{KINDS, Kind};
 use crate::output::records::{Records, RowsWritten};
 use crate::output::rows::NONE;
 use crate::session::Failure;
 
 const BUFFER: usize = 1 << 20;
 const BYTES: usize = 36;
+/// The same with a descriptor.
+const WIDE_BYTES: usize = BYTES + 9;
 
 /// A call of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +27,8 @@ pub(super) struct Row {
     pub(super) result: Option<i64>,
     pub(super) duration_ns: Option<i64>,
     pub(super) processor: u16,
+    /// The descriptor that it is about, and what that stands for.
+    pub(super) descriptor: Option<(i32, Kind)>,
 }
 
 #[derive(Debug, Serialize)]
@@ -53,41 +58,63 @@ const COLUMNS: [Column; 7] = [
     column("cpu", "u16", "", "processor on which it returned"),
 ];
 
-/// Writes rows.
+const OF_DESCRIPTORS: [Column; 2] = [
+    column("fd", "i64", "", "the descriptor that the call is about; null: of none, or unknown"),
+    column("kind", "u8", "", "what the descriptor stands for"),
+];
+
+/// Writes rows, with descriptors or without.
 #[derive(Debug)]
-pub(super) struct Rows(Records);
+pub(super) struct Rows {
+    records: Records,
+    descriptors: bool,
+}
 
 impl Rows {
     /// Creates the file.
-    pub(super) fn create(path: &Path) -> Result<Self, Failure> {
+    pub(super) fn create(path: &Path, descriptors: bool) -> Result<Self, Failure> {
         #[derive(Serialize)]
         struct Header<'a> {
-            columns: &'a [Column],
+            columns: Vec<&'a Column>,
             byte_order: &'static str,
             record_bytes: usize,
             none: i64,
             architecture: &'static str,
             calls: Vec<String>,
+            kinds: &'static [&'static str],
         }
+        let more = if descriptors { OF_DESCRIPTORS.as_slice() } else { &[] };
+        let record_bytes = if descriptors { WIDE_BYTES } else { BYTES };
         let header = Header {
-            columns: &COLUMNS,
+            columns: COLUMNS.iter().chain(more).collect(),
             byte_order: "little",
-            record_bytes: BYTES,
+            record_bytes,
             none: NONE,
             architecture: ARCHITECTURE,
             calls: names(),
+            kinds: if descriptors { &KINDS } else { &[] },
         };
-        Records::create(path, &header, BYTES, BUFFER).map(Self)
+        let records = Records::create(path, &header, record_bytes, BUFFER)?;
+        Ok(Self { records, descriptors })
     }
 
     /// Appends a row.
     pub(super) fn append(&mut self, row: &Row) {
-        self.0.append(|bytes| bytes.extend_from_slice(&packed(row)));
+        self.records.append(|bytes| {
+            bytes.extend_from_slice(&packed(row));
+            if self.descriptors {
+                let (number, kind) = row
+                    .descriptor
+                    .map_or((NONE, u8::MAX), |(number, kind)| (i64::from(number), kind as u8));
+                bytes.extend_from_slice(&number.to_le_bytes());
+                bytes.push(kind);
+            }
+        });
     }
 
     /// Ends the file.
     pub(super) fn finish(self) -> RowsWritten {
-        self.0.finish()
+        self.records.finish()
     }
 }
 
@@ -111,7 +138,7 @@ mod tests {
     fn a_row_has_its_columns_in_their_order() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("calls.rows");
-        let mut rows = Rows::create(&path).unwrap();
+        let mut rows = Rows::create(&path, false).unwrap();
         rows.append(&Row {
             entered_ns: 1,
             process: 2,
@@ -120,6 +147,7 @@ mod tests {
             result: Some(-5),
             duration_ns: None,
             processor: 6,
+            descriptor: None,
         });
         assert_eq!(rows.finish().rows, 1);
         let bytes = std::fs::read(&path).unwrap();
@@ -135,5 +163,34 @@ mod tests {
         assert_eq!((record[16], record[34]), (4, 6));
         assert_eq!(record[18..26], (-5_i64).to_le_bytes());
         assert_eq!(record[26..34], NONE.to_le_bytes());
+    }
+
+    #[test]
+    fn a_row_with_descriptors_is_longer() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("calls.rows");
+        let mut rows = Rows::create(&path, true).unwrap();
+        let row = Row {
+            entered_ns: 1,
+            process: 2,
+            thread: 3,
+            call: 4,
+            result: None,
+            duration_ns: None,
+            processor: 6,
+            descriptor: Some((7, Kind::Socket)),
+        };
+        rows.append(&row);
+        rows.append(&Row { descriptor: None, ..row });
+        assert_eq!(rows.finish().rows, 2);
+        let bytes = std::fs::read(&path).unwrap();
+        let head = bytes.iter().position(|byte| *byte == b'\n').unwrap();
+        let records: Vec<&[u8]> = bytes[head + 1..].chunks(WIDE_BYTES).collect();
+        let ends = records.iter().map(|one| &one[BYTES..]).collect::<Vec<_>>();
+        assert_eq!(
+            (&ends[0][..8], ends[0][8]),
+            (7_i64.to_le_bytes().as_slice(), Kind::Socket as u8)
+        );
+        assert_eq!((&ends[1][..8], ends[1][8]), (NONE.to_le_bytes().as_slice(), u8::MAX));
     }
 }

@@ -36,7 +36,8 @@ def configuration(
     """
     select = _select(trace, scenario, running=running, commands=commands, first=first)
     path = {} if trace.mode == "count" else {"path": str(directory / f"{trace.name}{ROWS}")}
-    return {**({} if select is None else {"select": select}), **path}
+    more = {"descriptors": True} if trace.descriptors and trace.mode == "calls" else {}
+    return {**({} if select is None else {"select": select}), **path, **more}
 
 
 def _select(
