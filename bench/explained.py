@@ -26,7 +26,7 @@ from trustbed.scenario.toml_text import toml
 
 Keys = dict[str, Any]
 
-_BUDGET = "100s"
+_BUDGET = "150s"
 _DIFFERENT = 3
 """The exit code of `compare` where something differs, among others."""
 REFERENCE: Keys = {
@@ -81,7 +81,7 @@ MADE = (
     Made("link.jitter", "4ms", ("no jitter",)),
     Made(
         "faults.slow",
-        {"kind": "cpu-quota", "host": "server", "share": 0.02, "period": "50ms"},
+        {"kind": "cpu-quota", "host": "server", "share": 0.005, "period": "200ms"},
         ("without faults", "cpu-quota slow"),
     ),
     Made(

@@ -70,3 +70,16 @@ def test_becoming_the_reference_is_named_only_where_nothing_else_closes_as_much(
         titles={},
     )
     assert found.named == named
+
+
+def test_a_gap_that_the_comparison_was_certain_of_need_not_be_certain_again() -> None:
+    reference = {"retransmissions": [0.0, 0.0, 0.0], "reads": [2.0, 2.0, 2.0]}
+    candidate = {"retransmissions": [0.3, 2.9, 5.2], "reads": [2.0, 2.0, 2.0]}
+    back = Changed(name="no loss", change="x", values={**reference, "reads": [2.0, 2.0, 2.1]})
+
+    def gaps(known: dict[str, float] | None) -> tuple[str, ...]:
+        return closing("lossy", reference, candidate, [back], titles={}, known=known).gaps
+
+    assert gaps(None) == ()
+    assert gaps({"retransmissions": 2.5, "reads": 1.0}) == ("retransmissions",)
+    assert gaps({"retransmissions": -2.5}) == (), "the other way round is none"

@@ -1,6 +1,7 @@
 """Which change closes the gap between a candidate and the reference: pure arithmetic.
 
-A gap is a metric in which reference and candidate certainly differ. A change closes the share
+A gap is a metric in which reference and candidate certainly differ: in these runs, or in the
+comparison that is to be explained, if these runs show the same sign. A change closes the share
 (m_changed − m_candidate) / (m_reference − m_candidate) of it. It is named if the changed testbed
 certainly differs from the candidate (Welch, Holm over all changes and gaps), moves towards the
 reference, and closes at least half of the gap; of several the one that closes the gaps best. A
@@ -60,13 +61,18 @@ def closing(
     changed: Sequence[Changed],
     *,
     titles: Mapping[str, str],
+    known: Mapping[str, float] | None = None,
     resolution: float = RESOLUTION,
     skipped: Sequence[str] = (),
     rounds: int = 0,
     seconds: float = 0.0,
 ) -> Ablation:
-    """The answer; ``titles`` are the metrics in words."""
-    gaps = _gaps(reference, unchanged, resolution)
+    """The answer.
+
+    ``titles`` are the metrics in words, ``known`` those that were certainly different before, with
+    the difference of the candidate's mean from the reference's.
+    """
+    gaps = _gaps(reference, unchanged, resolution, known or {})
     shares = [
         share
         for index, one in enumerate(changed)
@@ -114,13 +120,23 @@ def _closeness(closed: float) -> float:
     return closed if closed <= 1 else 2 - closed
 
 
-def _gaps(reference: Measured, unchanged: Measured, resolution: float) -> list[str]:
+def _gaps(
+    reference: Measured, unchanged: Measured, resolution: float, before: Mapping[str, float]
+) -> list[str]:
     keys = [key for key in reference if key in unchanged]
     tested = [(key, _test(reference[key], unchanged[key])) for key in keys]
     known = [(key, test) for key, test in tested if test is not None]
     sizes = {key: abs(_mean(reference[key])) for key, _ in known}
     adjusted = holm([difference_p(test, resolution * sizes[key]) for key, test in known])
-    return [key for (key, _), p in zip(known, adjusted, strict=True) if p <= ALPHA]
+    return [
+        key
+        for (key, test), p in zip(known, adjusted, strict=True)
+        if p <= ALPHA
+        or (
+            (test.difference * before.get(key, 0.0) > 0)
+            and abs(test.difference) > resolution * sizes[key]
+        )
+    ]
 
 
 def _share(

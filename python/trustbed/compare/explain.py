@@ -96,7 +96,7 @@ def explain(
             continue
         done.add(testbed)
         scenarios = [_keys(found, sources, label, name) for name in (found.reference, testbed)]
-        study = _Study(found, testbed, scenarios, out / _file_name(testbed), allowed)
+        study = _Study(found, (label, testbed), scenarios, out / _file_name(testbed), allowed)
         answers.append(study.answer(listening or (lambda _: Listener()), about or session_about()))
     return answers
 
@@ -149,13 +149,14 @@ class _Study:
     def __init__(
         self,
         found: Comparison,
-        testbed: str,
+        case_and_testbed: tuple[str, str],
         scenarios: Sequence[tuple[ScenarioFile, Keys]],
         out: Path,
         budget: Budget,
     ) -> None:
         (reference_file, reference), (file, candidate) = scenarios
         self._found = found
+        self._label, testbed = case_and_testbed
         self._testbed = testbed
         self._out = out
         self._budget = budget
@@ -237,6 +238,16 @@ class _Study:
                 raise
             broken[variant.name] = error.message
 
+    def _known(self) -> dict[str, float]:
+        """The metrics in which the comparison found the candidate different, and by how much."""
+        return {
+            one.key: one.difference
+            for case, candidate, one in self._found.metrics()
+            if (case.label, candidate.testbed) == (self._label, self._testbed)
+            and one.different
+            and one.difference is not None
+        }
+
     def _judged(self, rounds: int, seconds: float, broken: Mapping[str, str]) -> Ablation:
         kept = [one for one in self._variants if one.name not in broken]
         parts = [read_run(self._out / one.directory, one.name).cells[0].part for one in kept]
@@ -267,6 +278,7 @@ class _Study:
             values[1],
             changed,
             titles=titles,
+            known=self._known(),
             resolution=self._found.resolution,
             skipped=[*self._skipped, *(f"{name}: {why}" for name, why in broken.items())],
             rounds=rounds,
