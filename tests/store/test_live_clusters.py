@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,6 +36,15 @@ def stored(jobs: list[Job], directory: Path, where: str) -> set[str]:
     return {one.worker for one in outcomes}
 
 
+def written(file: Path) -> dict[str, Any]:
+    """What a scheduler has written of itself; empty while it has not, or has begun to."""
+    try:
+        found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return {}
+    return found
+
+
 @contextmanager
 def process(module: str, *words: str) -> Iterator[None]:
     """One of Dask's own programs, until the block ends."""
@@ -54,8 +64,8 @@ def test_the_workers_of_a_scheduler_store_captures(jobs: list[Job], tmp_path: Pa
     at_home = ("--host", "127.0.0.1", "--no-dashboard")
     known = ("--scheduler-file", str(file))
     with process("dask_scheduler", *at_home, "--port", "0", *known):
-        wait_until(file.exists, "the scheduler")
-        address = json.loads(file.read_text(encoding="utf-8"))["address"]
+        wait_until(lambda: written(file), "the scheduler")
+        address = written(file)["address"]
         own = ("--nthreads", "1", "--local-directory", str(tmp_path))
         with process("dask_worker", *at_home, *known, *own):
             workers = stored(jobs, tmp_path, address.removeprefix("tcp://"))
