@@ -132,7 +132,8 @@ def test_the_metrics_of_hosts_and_other_sources_are_one_table(
     campaign = study(tmp_path, prometheus.url, amazon)
     assert "other sources: a (prometheus), b (prometheus), b (cloudwatch)" in planned(campaign)
     measure(campaign, CampaignDirectory(tmp_path / "out"), about={"version": "1"})
-    assert read_model(tmp_path / "out").pairs[0].rounds["complete"] == 1
+    rounds = read_model(tmp_path / "out").pairs[0].rounds
+    assert rounds.get("complete") == 1, rounds
     (round_directory,) = CampaignDirectory(tmp_path / "out").rounds()
     record = round_directory.record()
     rows = round_resources(round_directory).to_pylist()
