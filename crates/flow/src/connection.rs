@@ -5,7 +5,7 @@ use trustbed_wire::{Bits, Options, Packet, TcpFlags};
 
 use crate::stream::{AT_ONCE, Acknowledged};
 use crate::table::Observer;
-use crate::waiting::{FIRST, MOST, Waiting};
+use crate::waiting::{MOST, Waited, Waiting, are_near};
 use crate::{Ack, FlowKey, Stream};
 
 /// Where a connection is in its life.
@@ -131,9 +131,7 @@ pub struct Connection<T> {
     /// Time of its last packet.
     pub last: Ns,
     /// Packets that came and were not measured yet.
-    waiting: Vec<Waiting>,
-    /// The options of those of them that carry any.
-    options: Vec<Options>,
+    waiting: Option<Box<Waiting>>,
     /// What was measured of each direction's data.
     pub transfers: [Option<Box<T>>; 2],
     /// Bytes that it held when they were counted last.
@@ -198,8 +196,7 @@ impl<T> Connection<T> {
             last: packet.ts,
             handshake: Handshake::default(),
             streams: [Stream::default(), Stream::default()],
-            waiting: Vec::new(),
-            options: Vec::new(),
+            waiting: None,
             transfers: [None, None],
             packets_after_close: 0,
             hash: packet.flow_hash,
@@ -241,7 +238,10 @@ impl<T> Connection<T> {
             }
             State::Syn | State::SynAck | State::Datagrams => false,
         };
-        settled && self.epoch == epoch && Waiting::suits(packet)
+        settled
+            && self.epoch == epoch
+            && Waiting::suits(packet)
+            && self.waiting.as_ref().is_none_or(|waiting| waiting.takes(packet))
     }
 
     /// The state after a packet that can wait; `None` where only measuring tells.
@@ -253,16 +253,11 @@ impl<T> Connection<T> {
 
     /// The state after a FIN whose number is near all others of its direction, so that it counts.
     fn closed_by(&self, packet: &Packet, direction: usize) -> Option<State> {
-        let near =
-            |number: u32| number.wrapping_sub(packet.seq).cast_signed().unsigned_abs() < NEAR;
         let (own, other) = (&self.streams[direction], &self.streams[1 - direction]);
-        let mut both = other.has_fin();
-        let known = own.highest().is_none_or(near)
-            && self.waiting.iter().all(|waiting| {
-                let is_own = waiting.direction() == direction;
-                both |= !is_own && waiting.flags.any(TcpFlags::FIN);
-                near(if is_own { waiting.seq } else { waiting.ack })
-            });
+        let waiting = self.waiting.as_deref();
+        let known = own.highest().is_none_or(|highest| are_near(highest, packet.seq))
+            && waiting.is_none_or(|waiting| waiting.is_near(direction, packet.seq));
+        let both = other.has_fin() || waiting.is_some_and(|waiting| waiting.has_fin(1 - direction));
         known.then_some(if both { State::Closed } else { State::HalfClosed })
     }
 
@@ -271,13 +266,18 @@ impl<T> Connection<T> {
     #[inline]
     pub(crate) fn is_full(&self, most_at_first: usize) -> bool {
         let measured = self.caught_up || self.transfers.iter().any(Option::is_some);
-        self.waiting.len() + 1 >= if measured { MOST } else { most_at_first }
+        self.waiting_packets() + 1 >= if measured { MOST } else { most_at_first }
+    }
+
+    fn waiting_packets(&self) -> usize {
+        self.waiting.as_ref().map_or(0, |waiting| waiting.len())
     }
 
     /// Something of where the next packet waits.
     #[inline]
     pub(crate) fn touch_waiting(&self) -> u64 {
-        self.hash ^ self.last.0.unsigned_abs() ^ self.waiting.last().map_or(0, Waiting::touch)
+        let waiting = self.waiting.as_ref().map_or(0, |waiting| waiting.touch());
+        self.hash ^ self.last.0.unsigned_abs() ^ waiting
     }
 
     /// Lets a packet wait that leaves `state` behind. Returns the bytes that this takes.
@@ -291,52 +291,48 @@ impl<T> Connection<T> {
     ) -> u32 {
         (self.last, self.state) = (packet.ts, state);
         let before = self.waiting_bytes();
-        let waiting = self.waiting.len();
-        if waiting == self.waiting.capacity() {
-            // A quarter as many again: many connections end with what waits.
-            self.waiting.reserve_exact(FIRST + waiting / 4);
-        }
-        self.waiting.push(Waiting::of(packet, direction));
-        self.options.extend(options);
+        let waiting = self.waiting.get_or_insert_with(|| Box::new(Waiting::before(packet)));
+        waiting.push(packet, options, direction);
         let more = self.waiting_bytes() - before;
         self.weight += more;
         more
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "less than a megabyte")]
     fn waiting_bytes(&self) -> u32 {
-        (self.waiting.capacity() * size_of::<Waiting>()
-            + self.options.capacity() * size_of::<Options>()) as u32
+        self.waiting.as_ref().map_or(0, |waiting| waiting.held_bytes())
     }
 
     /// Payload bytes of all that is still to be measured, where nothing was measured yet.
     pub(crate) fn unmeasured_bytes(&self) -> Option<u64> {
         let nothing = self.transfers.iter().all(Option::is_none);
-        let waiting = self.waiting.iter().map(|waiting| u64::from(waiting.payload));
-        let probes = self.streams.iter().map(|stream| stream.counters.unique);
-        nothing.then(|| waiting.chain(probes).sum())
+        let probes: u64 = self.streams.iter().map(|stream| stream.counters.unique).sum();
+        nothing.then(|| probes + self.waiting.as_ref().map_or(0, |waiting| waiting.payload))
     }
 
     /// Measures the packets that wait. Returns the bytes that are free by that, and whether its
     /// bytes are to be counted again.
     #[inline]
     pub(crate) fn catch_up<O: Observer<Transfer = T>>(&mut self, observer: &mut O) -> (u32, bool) {
-        if self.waiting.is_empty() { (0, false) } else { self.measure_waiting(observer) }
+        let free = self.waiting_bytes();
+        let Some(waiting) = self.waiting.take() else { return (0, false) };
+        (free, self.measure_waiting(*waiting, observer))
     }
 
-    fn measure_waiting<O: Observer<Transfer = T>>(&mut self, observer: &mut O) -> (u32, bool) {
-        let free = self.waiting_bytes();
-        let mut weigh = false;
-        let mut options = std::mem::take(&mut self.options).into_iter();
-        for waiting in std::mem::take(&mut self.waiting) {
-            let packet = waiting.packet(&self.key, self.hash);
-            let options = if packet.bits.any(Bits::OPTIONS) { options.next() } else { None };
-            self.on_segment(&packet, options.as_ref(), waiting.direction(), observer);
-            weigh |= self.is_to_be_weighed();
-        }
-        self.weight -= free;
+    /// Measures packets that waited. Returns whether its bytes are to be counted again.
+    fn measure_waiting<O: Observer<Transfer = T>>(
+        &mut self,
+        waiting: Waiting,
+        observer: &mut O,
+    ) -> bool {
+        self.weight -= waiting.held_bytes();
         self.caught_up = true;
-        (free, weigh)
+        let mut weigh = false;
+        let (key, hash) = (self.key, self.hash);
+        waiting.measure(&key, hash, |Waited { packet, direction }, options| {
+            self.on_segment(&packet, options, direction, observer);
+            weigh |= self.is_to_be_weighed();
+        });
+        weigh
     }
 
     /// Whether it is time to count its bytes again: often while it is young, then now and then.
@@ -634,8 +630,6 @@ impl<T> Connection<T> {
     }
 }
 
-/// Sequence numbers less than this apart are of one order.
-const NEAR: u32 = 1 << 28;
 /// Packets of a connection after which its bytes are counted again.
 const WEIGHED_AGAIN: u64 = 64;
 
