@@ -11,6 +11,8 @@ from typing import Any
 import jsonschema
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import trustbed
 from trustbed.diagnose import compensation
@@ -144,6 +146,13 @@ def test_a_transfer_too_short_to_judge_is_an_array_of_the_columns_named(recordin
     wanted = [row for row in trustbed.analyze(path).rows() if row["too_short"]]
     assert short["rows"] == [[row[name] for name in short["columns"]] for row in wanted]
     assert short["rows"]
+
+
+@given(st.lists(st.floats() | st.integers(-(10**16), 10**16).map(float), min_size=1))
+def test_a_float_in_a_line_has_the_digits_that_python_writes(numbers: list[float]) -> None:
+    batch = pa.RecordBatch.from_arrays([pa.array(numbers)], names=["number"])
+    wanted = [json_text([one if math.isfinite(one) else None]) for one in numbers]
+    assert list(json_lines.arrays(batch)) == wanted
 
 
 def test_lines_by_column_are_the_text_that_each_row_has_by_itself() -> None:

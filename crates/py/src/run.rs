@@ -21,7 +21,7 @@ use trustbed_wire::Batch;
 /// cache.
 const BATCH: usize = 1024;
 /// Batches that may wait for a worker.
-const WAITING: usize = 16;
+const WAITING: usize = 64;
 /// Time between two calls of the progress function.
 const PROGRESS: Duration = Duration::from_millis(100);
 
