@@ -230,9 +230,9 @@ impl Elsewhere {
     }
 }
 
-/// Makes room for half as many again, where there is none: doubled queues are half empty.
+/// Makes room for a quarter as many again, where there is none: doubled queues are half empty.
 fn grow<T>(queue: &mut VecDeque<T>) {
     if queue.len() == queue.capacity() {
-        queue.reserve_exact(4 + queue.len() / 2);
+        queue.reserve_exact(4 + queue.len() / 4);
     }
 }

@@ -150,8 +150,28 @@ pub struct Table<O: Observer> {
     facts: TableFacts,
     /// Bytes of the connections held, as far as they were counted.
     bytes: u64,
-    /// What is left when the capture is over: first packet and slot, latest first.
-    rest: Option<Vec<(u64, u32)>>,
+    /// What is left when the capture is over.
+    rest: Option<Rest>,
+}
+
+/// What is left of a table when the capture is over.
+#[derive(Debug)]
+struct Rest {
+    /// First packet and slot, latest first.
+    connections: Vec<(u64, u32)>,
+    /// How many of them each chunk of the slab holds.
+    in_chunk: Vec<usize>,
+}
+
+impl Rest {
+    fn of<T>(chunks: &[Vec<Option<Connection<T>>>]) -> Self {
+        let slots = (0_u32..).zip(chunks.iter().flatten());
+        let mut connections: Vec<_> =
+            slots.filter_map(|(slot, held)| held.as_ref().map(|c| (c.first_index, slot))).collect();
+        connections.sort_unstable_by_key(|&(first_index, _)| std::cmp::Reverse(first_index));
+        let in_chunk = chunks.iter().map(|chunk| chunk.iter().flatten().count()).collect();
+        Self { connections, in_chunk }
+    }
 }
 
 /// Connections of a table that do not outgrow the cache together with those of the other tables.
@@ -332,23 +352,20 @@ impl<O: Observer> Table<O> {
             self.by_key = HashTable::new();
             self.free = Vec::new();
             self.lingering = VecDeque::new();
-            let slots = (0_u32..).zip(chunks.iter().flatten());
-            let mut rest: Vec<_> = slots
-                .filter_map(|(slot, held)| held.as_ref().map(|c| (c.first_index, slot)))
-                .collect();
-            rest.sort_unstable_by_key(|&(first_index, _)| std::cmp::Reverse(first_index));
-            rest
+            Rest::of(chunks)
         });
-        while let Some(&(first_index, slot)) = rest.last()
+        while let Some(&(first_index, slot)) = rest.connections.last()
             && first_index < bound
         {
-            rest.pop();
-            if let Some(connection) = chunks[slot as usize / CHUNK][slot as usize % CHUNK].take() {
+            rest.connections.pop();
+            let chunk = slot as usize / CHUNK;
+            if let Some(connection) = chunks[chunk][slot as usize % CHUNK].take() {
                 end(connection, false, u64::MAX, observer);
             }
-        }
-        if rest.is_empty() {
-            *chunks = Vec::new();
+            rest.in_chunk[chunk] -= 1;
+            if rest.in_chunk[chunk] == 0 {
+                chunks[chunk] = Vec::new();
+            }
         }
     }
 

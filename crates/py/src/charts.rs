@@ -2,23 +2,28 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use trustbed_analyze::{Charts, Point, Stretch, Thinned, TransferRow};
-use trustbed_units::Span;
+use trustbed_analyze::{Charts, Point, Stretch, Thinned};
+use trustbed_units::{Ns, Span};
 
 /// Bins of the throughput chart.
 const BINS: usize = 200;
 const CATEGORIES: [&str; 3] = ["spacing", "window_wait", "recovery_wait"];
 
+/// What is drawn of one transfer.
+#[derive(Debug)]
+pub(crate) struct Drawing {
+    pub(crate) start: Ns,
+    pub(crate) duration: Option<Span>,
+    pub(crate) charts: Box<Charts>,
+}
+
 /// The `series` dictionary of one transfer.
-pub(crate) fn series<'py>(
-    py: Python<'py>,
-    row: &TransferRow,
-    charts: &Charts,
-) -> PyResult<Bound<'py, PyDict>> {
+pub(crate) fn series<'py>(py: Python<'py>, drawing: &Drawing) -> PyResult<Bound<'py, PyDict>> {
+    let charts = &drawing.charts;
     let drawn = &charts.series;
     let dict = PyDict::new(py);
-    let duration = row.duration.map(Span::as_secs_f64);
-    dict.set_item("start_ns", row.start.0)?;
+    let duration = drawing.duration.map(Span::as_secs_f64);
+    dict.set_item("start_ns", drawing.start.0)?;
     dict.set_item("duration_seconds", duration)?;
     dict.set_item("segments", segments(py, charts)?)?;
     dict.set_item("acks", columns(py, &drawn.acks, &["offset"])?)?;

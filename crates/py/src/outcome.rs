@@ -7,15 +7,16 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, Float64Array, Int64Builder, ListBuilder, RecordBatch};
 use arrow::error::ArrowError;
 use trustbed_analyze::{
-    Charts, ConnectionRow, Rows, RttRow, SegmentRow, SpacingRow, Trail, TransferId, TransferRow,
+    ConnectionRow, Rows, RttRow, SegmentRow, SpacingRow, Trail, TransferId, TransferRow,
     host_overlap, host_stalls,
 };
 use trustbed_record::{
-    COUNTED, ExchangeRow, PhaseRow, Reader, RecordError, Sequence, Spool, connections,
+    COUNTED, Change, ExchangeRow, PhaseRow, Reader, RecordError, Sequence, Spool, connections,
     exchange_rows, exchanges, phase_rows, phases, rtt, segments, spacing, trail_bytes, transfers,
 };
 use trustbed_units::Span;
 
+use crate::charts::Drawing;
 use crate::run::Takes;
 
 /// Sums over all connections, for the findings about the capture.
@@ -41,38 +42,42 @@ pub(crate) const CHARTS_KEPT: usize = 32;
 pub(crate) struct Drawn {
     pub(crate) asked_for: Option<HashSet<String>>,
     /// Unique bytes and place of those that have charts, the smallest and latest on top.
-    kept: BinaryHeap<Reverse<(u64, Reverse<usize>)>>,
+    kept: BinaryHeap<Reverse<(u64, Reverse<u64>)>>,
+    charts: HashMap<u64, (TransferId, Drawing)>,
 }
 
 impl Drawn {
     pub(crate) fn of(asked_for: Option<HashSet<String>>) -> Self {
-        Self { asked_for, kept: BinaryHeap::new() }
+        Self { asked_for, ..Self::default() }
     }
 
-    /// Takes note of the last of `rows`, and takes the charts from the one that has to do without.
-    fn bound(&mut self, rows: &mut [Box<TransferRow>]) {
-        let Some((place, row)) = rows.iter_mut().enumerate().next_back() else { return };
-        if row.charts.is_none() {
-            return;
-        }
+    /// Takes the charts of a row, and gives up those of the one that has to do without.
+    fn take(&mut self, place: u64, row: &mut TransferRow) {
+        let Some(charts) = row.charts.take() else { return };
         if self.asked_for.as_ref().is_some_and(|names| !names.contains(&row.id.to_string())) {
-            row.charts = None;
             return;
         }
+        let drawing = Drawing { start: row.start, duration: row.duration, charts };
+        self.charts.insert(place, (row.id, drawing));
         self.kept.push(Reverse((row.counters.unique, Reverse(place))));
         if self.kept.len() > CHARTS_KEPT
             && let Some(Reverse((_, Reverse(least)))) = self.kept.pop()
         {
-            rows[least].charts = None;
+            self.charts.remove(&least);
         }
+    }
+
+    /// By the names of their transfers.
+    fn named(self) -> HashMap<String, Drawing> {
+        self.charts.into_values().map(|(id, drawing)| (id.to_string(), drawing)).collect()
     }
 }
 
 /// Collects rows in order.
 pub(crate) struct Collector {
     connections: Spool<ConnectionRow>,
-    #[expect(clippy::vec_box, reason = "rows of kilobytes, kept until the end")]
-    judged: Vec<Box<TransferRow>>,
+    /// Without what transfers show together, which only the end tells.
+    judged: Spool<TransferRow>,
     drawn: Drawn,
     short: Spool<TransferRow>,
     phases: Spool<PhaseRow>,
@@ -80,14 +85,8 @@ pub(crate) struct Collector {
     trails: Vec<Trail>,
     samples: Option<(Spool<RttRow>, Spool<SpacingRow>, Spool<SegmentRow>)>,
     pub(crate) totals: Totals,
-    part: Option<Part>,
-}
-
-/// What a part of an analysis keeps beside its tables.
-struct Part {
-    sequence: Sequence,
-    /// They need not wait: what they show together with those of other parts comes later.
-    judged: Spool<TransferRow>,
+    /// Of a part of an analysis, where its rows belong among those of the other parts.
+    sequence: Option<Sequence>,
 }
 
 /// Everything collected.
@@ -98,7 +97,7 @@ pub(crate) struct Collected {
     pub(crate) phases: Reader,
     pub(crate) exchanges: Reader,
     pub(crate) samples: Option<[Reader; 3]>,
-    pub(crate) charts: HashMap<String, (TransferRow, Box<Charts>)>,
+    pub(crate) charts: HashMap<String, Drawing>,
     pub(crate) totals: Totals,
     /// Of a part: its sequence and its trails as bytes.
     pub(crate) part: Option<[Vec<u8>; 2]>,
@@ -118,22 +117,18 @@ impl Takes for Collector {
                     self.short.push(*transfer)?;
                 } else {
                     self.take_parts(&mut transfer)?;
-                    if let Some(part) = &mut self.part {
-                        part.judged.push(*transfer)?;
-                        continue;
-                    }
-                    self.judged.push(transfer);
-                    self.drawn.bound(&mut self.judged);
+                    self.drawn.take(self.judged.rows(), &mut transfer);
+                    self.judged.push(*transfer)?;
                 }
             }
             let after = self.counted();
-            if let Some(part) = &mut self.part {
+            if let Some(sequence) = &mut self.sequence {
                 let rows = std::array::from_fn(|table| after[table] - before[table]);
-                part.sequence.push(at_index, connection, rows);
+                sequence.push(at_index, connection, rows);
             }
         }
-        if let Some(part) = &mut self.part {
-            part.sequence.next_batch();
+        if let Some(sequence) = &mut self.sequence {
+            sequence.next_batch();
         }
         if let Some((rtt, spacing, segments)) = &mut self.samples {
             rows.samples.rtt.into_iter().try_for_each(|row| rtt.push(row))?;
@@ -149,7 +144,7 @@ impl Collector {
     pub(crate) fn new(samples: bool, drawn: Drawn, part: bool) -> Self {
         Self {
             connections: Spool::new(connections()),
-            judged: Vec::new(),
+            judged: Spool::new(transfers()),
             drawn,
             short: Spool::new(transfers()),
             phases: Spool::new(phases()),
@@ -158,16 +153,14 @@ impl Collector {
             samples: samples
                 .then(|| (Spool::new(rtt()), Spool::new(spacing()), Spool::new(segments()))),
             totals: Totals::default(),
-            part: part
-                .then(|| Part { sequence: Sequence::default(), judged: Spool::new(transfers()) }),
+            sequence: part.then(Sequence::default),
         }
     }
 
     /// Rows of the counted tables so far: transfers that can be judged, short ones, phases,
     /// exchanges.
     fn counted(&self) -> [u64; COUNTED] {
-        let judged = self.part.as_ref().map_or(0, |part| part.judged.rows());
-        [judged, self.short.rows(), self.phases.rows(), self.exchanges.rows()]
+        [self.judged.rows(), self.short.rows(), self.phases.rows(), self.exchanges.rows()]
     }
 
     /// Phases and exchanges, of which a row holds thousands, go to their tables at once.
@@ -202,20 +195,11 @@ impl Collector {
 
     /// Joins what several transfers show together, and closes the tables.
     pub(crate) fn finish(self) -> Result<Collected, RecordError> {
-        let mut charts = HashMap::new();
-        let (judged, part) = if let Some(Part { sequence, judged }) = self.part {
-            (judged, Some([sequence.bytes(), trail_bytes(&self.trails)]))
-        } else {
-            let mut together = Together::of(&self.trails);
-            let mut judged = Spool::new(transfers());
-            for mut row in self.judged {
-                (row.host_overlap, row.stall_gaps) = together.take(row.id);
-                if let Some(drawn) = row.charts.take() {
-                    charts.insert(row.id.to_string(), ((*row).clone(), drawn));
-                }
-                judged.push(*row)?;
-            }
-            (judged, None)
+        let judged = self.judged.finish()?;
+        // A part's transfers show something together with those of the other parts, too.
+        let (judged, part) = match self.sequence {
+            Some(sequence) => (judged, Some([sequence.bytes(), trail_bytes(&self.trails)])),
+            None => (judged.changed(Together::of(&self.trails).completing()), None),
         };
         let samples = match self.samples {
             Some((rtt, spacing, segments)) => {
@@ -223,14 +207,14 @@ impl Collector {
             }
             None => None,
         };
-        let transfers = [judged.finish()?, self.short.finish()?];
+        let transfers = [judged, self.short.finish()?];
         Ok(Collected {
             connections: self.connections.finish()?,
             transfers,
             phases: self.phases.finish()?,
             exchanges: self.exchanges.finish()?,
             samples,
-            charts,
+            charts: self.drawn.named(),
             totals: self.totals,
             part,
         })
@@ -255,16 +239,13 @@ impl Together {
         Self { overlaps: host_overlap(trails).into_iter().collect(), stall_gaps }
     }
 
-    /// How much of a transfer's pauses its host's others shared, and for how long the host stalled.
-    fn take(&mut self, transfer: TransferId) -> (Option<f64>, Vec<Span>) {
-        (
-            self.overlaps.get(&transfer).copied(),
-            self.stall_gaps.remove(&transfer).unwrap_or_default(),
-        )
+    /// Puts it into the rows of a table, which were written without.
+    pub(crate) fn completing(self) -> Change {
+        Arc::new(move |batch| self.complete(&batch))
     }
 
-    /// The same for the rows of a part, which were written without.
-    pub(crate) fn complete(&self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+    /// How much of a transfer's pauses its host's others shared, and for how long the host stalled.
+    fn complete(&self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
         let ids: Vec<_> = batch.column_by_name("transfer").map_or_else(Vec::new, |column| {
             column.as_string::<i32>().iter().map(|id| id.and_then(transfer_id)).collect()
         });

@@ -3,12 +3,11 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use trustbed_record::{
-    Change, Joined, RecordError, Run, connections, exchanges, merged, phases, trails_of, transfers,
+    Joined, RecordError, Run, connections, exchanges, merged, phases, trails_of, transfers,
 };
 
 use crate::outcome::Together;
@@ -67,8 +66,7 @@ impl Tables {
         for file in files("trails") {
             trails.append(&mut trails_of(&fs::read(file)?)?);
         }
-        let together = Together::of(&trails);
-        let complete: Change = Arc::new(move |batch| together.complete(&batch));
+        let complete = Together::of(&trails).completing();
         let open = |name: &str, schema, runs: Vec<Run>, change| {
             Joined::open(&files(&format!("{name}.arrow")), schema, runs, change)
         };

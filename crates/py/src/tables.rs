@@ -9,13 +9,14 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use pyo3_arrow::PyRecordBatchReader;
-use trustbed_analyze::{At, Charts, Options, SHARDS, TransferRow};
+use trustbed_analyze::{At, Options, SHARDS};
 use trustbed_capture::{Input, OpenError};
 use trustbed_flow::Limits;
 use trustbed_record::{Readable, Reader, RecordError};
 use trustbed_units::Rate;
 use trustbed_wire::DecodeOptions;
 
+use crate::charts::Drawing;
 use crate::outcome::{Collected, Collector, Drawn};
 use crate::run::{Ended, Passed, Plan, hash_secret, pass};
 use crate::{CaptureError, charts, facts};
@@ -93,7 +94,7 @@ pub(crate) struct Analysis {
     pub(crate) spacing: Option<Py<Table>>,
     #[pyo3(get)]
     pub(crate) segments: Option<Py<Table>>,
-    pub(crate) charts: HashMap<String, (TransferRow, Box<Charts>)>,
+    pub(crate) charts: HashMap<String, Drawing>,
     /// What was known of the capture when it had been read, by this process.
     pub(crate) read: Option<trustbed_capture::CaptureFacts>,
     /// Of a part of an analysis: its sequence and its trails.
@@ -105,7 +106,7 @@ impl Analysis {
     /// Thinned columns for the charts of one transfer; None unless `series=True` was requested, and
     /// for those beyond what is kept.
     fn series<'py>(&self, py: Python<'py>, transfer: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
-        self.charts.get(transfer).map(|(row, drawn)| charts::series(py, row, drawn)).transpose()
+        self.charts.get(transfer).map(|drawing| charts::series(py, drawing)).transpose()
     }
 
     /// What `joined` needs of a part beside its tables: when its connections ended, and the trails

@@ -17,7 +17,7 @@ use arrow::error::ArrowError;
 use arrow::ipc::reader::StreamReader;
 
 use crate::RecordError;
-use crate::spool::{BATCH, Readable, reopen};
+use crate::spool::{BATCH, Change, Readable, reopen};
 
 /// Tables whose rows are counted by connection.
 pub const COUNTED: usize = 4;
@@ -94,9 +94,6 @@ fn extend(runs: &mut Vec<Run>, part: u32, rows: u64) {
         _ => runs.push(Run { part, rows }),
     }
 }
-
-/// Makes other columns of a batch.
-pub type Change = Arc<dyn Fn(RecordBatch) -> Result<RecordBatch, ArrowError> + Send + Sync>;
 
 /// A table whose rows are in the files of several parts.
 pub struct Joined {

@@ -18,14 +18,14 @@ mod two_point;
 
 pub use column::{Column, Table, Values};
 pub use connections::connections;
-pub use joined::{COUNTED, Change, Joined, Run, Sequence, merged};
+pub use joined::{COUNTED, Joined, Run, Sequence, merged};
 pub use model::{
     ModelConnectionRow, ModelHostRow, ModelUnitRow, model_connections, model_hosts, model_rows,
     model_units,
 };
 pub use phases::{ExchangeRow, PhaseRow, exchange_rows, exchanges, phase_rows, phases};
 pub use samples::{rtt, segments, spacing};
-pub use spool::{Readable, Reader, RecordError, Spool};
+pub use spool::{Change, Readable, Reader, RecordError, Spool};
 pub use text::address;
 pub use trails::{trail_bytes, trails_of};
 pub use transfers::transfers;

@@ -3,8 +3,9 @@
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Seek, SeekFrom, Write};
+use std::sync::Arc;
 
-use arrow::array::{RecordBatch, RecordBatchReader};
+use arrow::array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use arrow::ipc::reader::StreamReader;
@@ -43,8 +44,8 @@ pub(crate) const BATCH: usize = 4096;
 /// Rows that are written to the columns together: with some kilobytes each, they stay in the cache
 /// from the first column to the last.
 const TOGETHER: usize = 32;
-/// Batches kept in memory; with more, all go to the file.
-const IN_MEMORY: usize = 4;
+/// Bytes of batches kept in memory; with more, all go to the file.
+const IN_MEMORY: usize = 4 << 20;
 
 /// Rows of one table, in the order in which they came.
 pub struct Spool<R> {
@@ -55,6 +56,8 @@ pub struct Spool<R> {
     /// Rows in it.
     filled: usize,
     batches: Vec<RecordBatch>,
+    /// Bytes of them.
+    held: usize,
     file: Option<StreamWriter<BufWriter<File>>>,
     total: u64,
 }
@@ -78,6 +81,7 @@ impl<R> Spool<R> {
             filling: None,
             filled: 0,
             batches: Vec::new(),
+            held: 0,
             file: None,
             total: 0,
         }
@@ -117,8 +121,9 @@ impl<R> Spool<R> {
         let Some(mut filling) = self.filling.take() else { return Ok(()) };
         let batch = filling.finish(self.schema.clone())?;
         self.filled = 0;
+        self.held += batch.get_array_memory_size();
         self.batches.push(batch);
-        if self.file.is_some() || self.batches.len() > IN_MEMORY {
+        if self.file.is_some() || self.held > IN_MEMORY {
             let writer = match &mut self.file {
                 Some(writer) => writer,
                 None => self.file.insert(StreamWriter::try_new(
@@ -151,7 +156,13 @@ impl<R> Spool<R> {
             }
             None => None,
         };
-        Ok(Reader { schema: self.schema, batches: self.batches, file, total: self.total })
+        Ok(Reader {
+            schema: self.schema,
+            batches: self.batches,
+            file,
+            total: self.total,
+            change: None,
+        })
     }
 }
 
@@ -170,19 +181,45 @@ pub trait Readable: std::fmt::Debug + Send + Sync {
     fn read(&self) -> Result<Box<dyn RecordBatchReader + Send>, RecordError>;
 }
 
+/// Makes other columns of a batch.
+pub type Change = Arc<dyn Fn(RecordBatch) -> Result<RecordBatch, ArrowError> + Send + Sync>;
+
 /// A finished spool.
-#[derive(Debug)]
 pub struct Reader {
     schema: SchemaRef,
     batches: Vec<RecordBatch>,
     file: Option<File>,
     total: u64,
+    change: Option<Change>,
+}
+
+impl std::fmt::Debug for Reader {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Reader").field("rows", &self.total).finish_non_exhaustive()
+    }
 }
 
 impl Reader {
     /// A table without rows.
     pub fn empty(schema: SchemaRef) -> Self {
-        Self { schema, batches: Vec::new(), file: None, total: 0 }
+        Self { schema, batches: Vec::new(), file: None, total: 0, change: None }
+    }
+
+    /// The same rows, with what was not known yet when they were put in.
+    #[must_use]
+    pub fn changed(self, change: Change) -> Self {
+        Self { change: Some(change), ..self }
+    }
+
+    fn batches(
+        &self,
+    ) -> Result<Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>, RecordError> {
+        let Some(file) = &self.file else {
+            return Ok(Box::new(self.batches.clone().into_iter().map(Ok)));
+        };
+        let mut file = reopen(file)?;
+        file.seek(SeekFrom::Start(0))?;
+        Ok(Box::new(StreamReader::try_new(BufReader::new(file), None)?))
     }
 }
 
@@ -196,14 +233,14 @@ impl Readable for Reader {
     }
 
     fn read(&self) -> Result<Box<dyn RecordBatchReader + Send>, RecordError> {
-        if let Some(file) = &self.file {
-            let mut file = reopen(file)?;
-            file.seek(SeekFrom::Start(0))?;
-            return Ok(Box::new(StreamReader::try_new(BufReader::new(file), None)?));
-        }
-        let batches: Vec<Result<RecordBatch, ArrowError>> =
-            self.batches.iter().cloned().map(Ok).collect();
-        Ok(Box::new(arrow::array::RecordBatchIterator::new(batches, self.schema.clone())))
+        let (batches, schema) = (self.batches()?, self.schema.clone());
+        Ok(match self.change.clone() {
+            None => Box::new(RecordBatchIterator::new(batches, schema)),
+            Some(change) => {
+                let changed = batches.map(move |batch| change(batch?));
+                Box::new(RecordBatchIterator::new(changed, schema))
+            }
+        })
     }
 }
 
