@@ -56,8 +56,9 @@ pub struct Spool<R> {
     /// Rows in it.
     filled: usize,
     batches: Vec<RecordBatch>,
-    /// Bytes of them.
+    /// Bytes of them, and how many there may be.
     held: usize,
+    in_memory: usize,
     file: Option<StreamWriter<BufWriter<File>>>,
     total: u64,
 }
@@ -74,6 +75,11 @@ impl<R> std::fmt::Debug for Spool<R> {
 impl<R> Spool<R> {
     /// An empty spool.
     pub fn new(table: Table<R>) -> Self {
+        Self::with_memory(table, IN_MEMORY)
+    }
+
+    /// An empty spool that keeps no more than so many bytes in memory, and the batch at hand.
+    pub fn with_memory(table: Table<R>, in_memory: usize) -> Self {
         Self {
             schema: table.schema(),
             table,
@@ -82,6 +88,7 @@ impl<R> Spool<R> {
             filled: 0,
             batches: Vec::new(),
             held: 0,
+            in_memory,
             file: None,
             total: 0,
         }
@@ -123,7 +130,7 @@ impl<R> Spool<R> {
         self.filled = 0;
         self.held += batch.get_array_memory_size();
         self.batches.push(batch);
-        if self.file.is_some() || self.held > IN_MEMORY {
+        if self.file.is_some() || self.held > self.in_memory {
             let writer = match &mut self.file {
                 Some(writer) => writer,
                 None => self.file.insert(StreamWriter::try_new(
