@@ -16,6 +16,7 @@ from pathlib import Path
 
 from bench.captures import DIRECTORY
 from bench.hostile_captures import CASES, Case
+from bench.memory import FIXED_BYTES
 from bench.process import Cost, program, run
 from bench.speed import Target
 
@@ -31,6 +32,8 @@ SMALLEST = 2000
 """Packets of the captures that cost little more than the start."""
 ADDRESS_SPACE = 4 << 30
 """Of the whole process, with its libraries and threads (RLIMIT_AS)."""
+BUDGET = 1 << 30
+"""Bytes of connection state that an analysis may hold, unless it is told (`--memory`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,8 +138,9 @@ def line(one: Measured) -> str:
 
 
 def targets(found: list[Measured]) -> list[Target]:
-    """The dearest packet, and the steepest growth."""
+    """The dearest packet, the steepest growth and the largest peak."""
     dearest = max(found, key=lambda one: one.microseconds)
+    largest = max(found, key=lambda one: one.peak_bytes)
     steepest = max(found, key=lambda one: one.growth)
     return [
         Target(
@@ -149,5 +153,11 @@ def targets(found: list[Measured]) -> list[Target]:
             what=f"hostile captures: twice against once ({steepest.name})",
             value=steepest.growth,
             limit=MOST_GROWTH,
+        ),
+        Target(
+            what=f"hostile captures: peak private memory ({largest.name})",
+            value=largest.peak_bytes / 1e6,
+            limit=(BUDGET + FIXED_BYTES) / 1e6,
+            unit="MB",
         ),
     ]
