@@ -129,7 +129,7 @@ def main() -> int:
     parser.add_argument("commit", help="the commit to compare with")
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     files = options.files or sorted((ROOT / "recordings").glob("*.pcap.gz"))
     everything: list[float] = []
     DIRECTORY.mkdir(exist_ok=True)
