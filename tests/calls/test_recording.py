@@ -20,7 +20,7 @@ from tests.patience import PATIENCE, wait_until
 from trustbed.agent.client import Agent, AgentError
 from trustbed.calls.errors import CallsError
 from trustbed.calls.importing import import_trace
-from trustbed.run import calls
+from trustbed.run import calls, tracing
 from trustbed.run.tracing import Whose, record, record_command
 
 COMMANDS: dict[str, Sequence[str]] = {
@@ -303,6 +303,29 @@ def test_a_signal_ends_a_recording_and_loses_nothing(tmp_path: Path) -> None:
         # A machine with much else to do: it had not begun yet, and leaves nothing.
         assert (code, [*tmp_path.iterdir()]) == (130, [])
     assert [one.name for one in tmp_path.iterdir()] == ["calls.parquet"]
+
+
+def test_a_signal_is_the_commands_as_soon_as_it_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there, release = tmp_path / "there", tracing._Held._release
+
+    def terminated_at_once(held: tracing._Held) -> None:
+        release(held)
+        wait_until(there.exists, "the command runs")
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def ours(number: int, frame: object) -> None:
+        pytest.fail("the signal did not reach the command")
+
+    monkeypatch.setattr(tracing._Held, "_release", terminated_at_once)
+    waits = f"trap 'exit 9' TERM; : > {there}; while :; do sleep 0.05; done"
+    before = signal.signal(signal.SIGTERM, ours)
+    try:
+        recorded = tracing.record_command(["sh", "-c", waits], None)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert recorded.exit_code == 9
 
 
 def test_a_signal_is_the_commands(tmp_path: Path) -> None:

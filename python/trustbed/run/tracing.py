@@ -147,8 +147,7 @@ def record_command(
         held = _Held.start(program, command)
         try:
             with tracer.start(Whose(processes=(held.pid,))) as agent:
-                held.release()
-                code = held.wait()
+                code = held.run()
                 return Recorded(report=tracer.finish(agent), exit_code=code)
         finally:
             held.end()
@@ -199,36 +198,38 @@ class _Held:
             time.sleep(_HELD_SECONDS)
         return cls(pid, gate)
 
-    def release(self) -> None:
-        assert self.gate is not None, "released once"
-        os.write(self.gate, b"x")
-        os.close(self.gate)
-        self.gate = None
+    def run(self) -> int:
+        """Releases it, and returns its exit code.
 
-    def wait(self) -> int:
-        """Its exit code; SIGTERM and SIGHUP are its own, and Ctrl-C reaches it as it is."""
+        Before it can do anything, SIGTERM and SIGHUP are its own; Ctrl-C reaches it as it is.
+        """
 
         def pass_on(number: int, _: object) -> None:
             os.kill(self.pid, number)
 
+        def leave(_: int, __: object) -> None:
+            pass
+
         descriptor = os.pidfd_open(self.pid)
-        passed = (signal.SIGTERM, signal.SIGHUP)
-        before = {one: signal.signal(one, pass_on) for one in passed}
+        theirs = {signal.SIGTERM: pass_on, signal.SIGHUP: pass_on, signal.SIGINT: leave}
+        before = {number: signal.signal(number, handler) for number, handler in theirs.items()}
         try:
-            while True:
-                try:
-                    select.select([descriptor], [], [])
-                    break
-                except KeyboardInterrupt:
-                    continue
+            self._release()
+            select.select([descriptor], [], [])
         finally:
-            for one, handler in before.items():
-                signal.signal(one, handler)
+            for number, handler in before.items():
+                signal.signal(number, handler)
             os.close(descriptor)
         _, status = os.waitpid(self.pid, 0)
         code = os.waitstatus_to_exitcode(status)
         self.code = code if code >= 0 else 128 - code
         return self.code
+
+    def _release(self) -> None:
+        assert self.gate is not None, "released once"
+        os.write(self.gate, b"x")
+        os.close(self.gate)
+        self.gate = None
 
     def end(self) -> None:
         if self.gate is not None:
