@@ -19,6 +19,7 @@ from bench.hostile_captures import CASES, Case
 from bench.memory import FIXED_BYTES
 from bench.process import Cost, program, run
 from bench.speed import Target
+from trustbed.store.captures import DEFAULT_MEMORY
 
 MOST_MICROSECONDS = 20.0
 """CPU that a packet may cost, whatever it holds."""
@@ -32,8 +33,6 @@ SMALLEST = 2000
 """Packets of the captures that cost little more than the start."""
 ADDRESS_SPACE = 4 << 30
 """Of the whole process, with its libraries and threads (RLIMIT_AS)."""
-BUDGET = 1 << 30
-"""Bytes of connection state that an analysis may hold, unless it is told (`--memory`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,7 +156,7 @@ def targets(found: list[Measured]) -> list[Target]:
         Target(
             what=f"hostile captures: peak private memory ({largest.name})",
             value=largest.peak_bytes / 1e6,
-            limit=(BUDGET + FIXED_BYTES) / 1e6,
+            limit=(DEFAULT_MEMORY + FIXED_BYTES) / 1e6,
             unit="MB",
         ),
     ]

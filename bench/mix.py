@@ -14,9 +14,10 @@ from pathlib import Path
 
 from bench.block import build_block
 from bench.captures import DIRECTORY, ROOT, Capture, fingerprint, write_capture
+from bench.judging import MOST_JSON
 from bench.memory import measure_peaks
 from bench.process import run
-from bench.speed import Target, compare_workers, programs, warm
+from bench.speed import Program, Target, compare_workers, programs, trustbed_command, warm
 from bench.templates import SNAP_LENGTH, Template, read_templates
 
 COPIES = 66
@@ -90,6 +91,9 @@ def measure(rounds: int) -> Measured | None:
             if one.sizes:
                 seconds[one.name].append(run(one.on(capture)).cpu_seconds)
     medians = {name: statistics.median(values) for name, values in seconds.items()}
+    quiet = trustbed_command(1)
+    json = Program(name="trustbed --json", command=[*quiet[:-1], "--json"], sizes=())
+    medians[json.name] = statistics.median(run(json.on(capture)).cpu_seconds for _ in range(rounds))
     one_worker, two_workers, target = compare_workers(capture, rounds)
     targets = [
         Target(
@@ -100,6 +104,13 @@ def measure(rounds: int) -> Measured | None:
         for name, limit in LIMITS.items()
         if name in medians
     ]
+    targets.append(
+        Target(
+            what="mix: CPU, JSON against quiet",
+            value=medians[json.name] / medians["trustbed"],
+            limit=MOST_JSON,
+        )
+    )
     targets.append(replace(target, what=f"mix: {target.what}"))
     targets += [replace(peak, what=f"mix: {peak.what}") for peak in measure_peaks([capture])]
     return Measured(

@@ -37,15 +37,14 @@ class Mending:
     before: str
     suite: str
     test: str
-    note: str = ""
 
-    def taken_away(self) -> str:
-        """The file without it.
+    def taken_away(self, tree: Path) -> str:
+        """The file of a tree without it.
 
         Raises:
             ValueError: The text is not there, or not once.
         """
-        text = (TREE / self.file).read_text(encoding="utf-8")
+        text = (tree / self.file).read_text(encoding="utf-8")
         if text.count(self.now) != 1:
             raise ValueError(f"{self.file} has {self.now.strip()!r} {text.count(self.now)} times")
         return text.replace(self.now, self.before)
@@ -104,7 +103,7 @@ def tried(one: Mending) -> str | None:
     if not passes:
         return "its test fails with the mending, too"
     try:
-        path.write_text(one.taken_away(), encoding="utf-8")
+        path.write_text(one.taken_away(TREE), encoding="utf-8")
         passes, without = one.run(max(LONGER * took, SHORTEST_LIMIT))
     finally:
         path.write_text(kept, encoding="utf-8")
