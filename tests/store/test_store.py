@@ -546,7 +546,7 @@ def test_a_disk_that_is_full_from_any_change_on_leaves_no_half(
         assert found.transfers.table(["src"]).num_rows == found.transfers.rows
         store_transfers(here, f"{name}.pcap", TWO)
         assert open_store(disk).transfers.rows == 1 + 2 * (name + 1)
-    assert reached > 8
+    assert reached > 7, reached
     assert not list((Path(disk) / files.PARTIAL).iterdir())
 
 

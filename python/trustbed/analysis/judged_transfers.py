@@ -152,7 +152,7 @@ class JudgedTransfers:
     def stream(self) -> pa.RecordBatchReader:
         """The engine's table with causes and verdicts."""
         reader = pa.RecordBatchReader.from_stream(self._analysis.transfers)
-        schema = pa.schema([*schemas.in_order(reader.schema), *schemas.VERDICT_FIELDS])
+        schema = schemas.with_verdicts(reader.schema)
 
         def batches() -> Iterator[pa.RecordBatch]:
             start = 0

@@ -8,7 +8,8 @@ field's metadata; ``docs/tables.md`` is generated from both.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
 from typing import Any, cast
 
 import pyarrow as pa
@@ -118,26 +119,40 @@ ABOUT: Mapping[str, str] = {
 }
 
 
-_ORDERED: dict[tuple[str, ...], tuple[pa.Schema, pa.Schema]] = {}
-"""Schemas as they came and in order, by their columns' names: there are as many as tables."""
+def derived(make: Callable[[pa.Schema], pa.Schema]) -> Callable[[pa.Schema], pa.Schema]:
+    """Makes a schema of another once for every table.
+
+    Of a small capture, schemas of hundreds of columns take more time than its rows.
+    """
+    known: dict[tuple[str, ...], tuple[pa.Schema, pa.Schema]] = {}
+
+    @wraps(make)
+    def found(schema: pa.Schema) -> pa.Schema:
+        names = tuple(schema.names)
+        there = known.get(names)
+        if there is None or not schema.equals(there[0], check_metadata=True):
+            there = known[names] = (schema, make(schema))
+        return there[1]
+
+    return found
 
 
+@derived
 def in_order(schema: pa.Schema) -> pa.Schema:
     """The same columns, each field's metadata in one order.
 
     It arrives in any, and would make equal tables different files.
     """
-    names = tuple(schema.names)
-    known = _ORDERED.get(names)
-    if known is None or not schema.equals(known[0], check_metadata=True):
-        known = _ORDERED[names] = (
-            schema,
-            pa.schema(
-                field.with_metadata(dict(sorted((field.metadata or {}).items(), reverse=True)))
-                for field in schema
-            ),
-        )
-    return known[1]
+    return pa.schema(
+        field.with_metadata(dict(sorted((field.metadata or {}).items(), reverse=True)))
+        for field in schema
+    )
+
+
+@derived
+def with_verdicts(schema: pa.Schema) -> pa.Schema:
+    """The columns of an engine's table of transfers, in order, and those of their verdicts."""
+    return pa.schema([*in_order(schema), *VERDICT_FIELDS])
 
 
 def ordered(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:

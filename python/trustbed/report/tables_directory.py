@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
@@ -29,6 +29,8 @@ ROW_GROUP = 65_536
 #: A shorter table is neither compressed nor encoded by dictionaries: both would take room and time
 #: that they cannot save.
 SMALL_ROWS = 16
+
+_BUFFER = 1 << 16
 
 Readers = Mapping[str, pa.RecordBatchReader]
 
@@ -89,16 +91,22 @@ def write_table(
     return rows
 
 
-def _parquet_writer(path: Path, first: pa.Table) -> pa.parquet.ParquetWriter:
+@contextmanager
+def _parquet_writer(path: Path, first: pa.Table) -> Iterator[pa.parquet.ParquetWriter]:
     """Writes a table that begins like this one, which is all of it if it has few rows."""
     is_small = first.num_rows < SMALL_ROWS
-    return pa.parquet.ParquetWriter(
-        path,
-        first.schema,
-        version="2.6",
-        compression="none" if is_small else "zstd",
-        use_dictionary=not is_small,
-    )
+    with (
+        # A writer with a file of its own asks the system several times for every column.
+        pa.output_stream(path, compression=None, buffer_size=_BUFFER) as stream,
+        pa.parquet.ParquetWriter(
+            stream,
+            first.schema,
+            version="2.6",
+            compression="none" if is_small else "zstd",
+            use_dictionary=not is_small,
+        ) as writer,
+    ):
+        yield writer
 
 
 def regrouped(

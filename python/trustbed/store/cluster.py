@@ -85,7 +85,12 @@ def _client(cluster: Cluster) -> Iterator[Any]:
     # What matters of it is reported as our own errors.
     for name in ("client", "deploy.ssh", "deploy.spec"):
         logging.getLogger(f"distributed.{name}").setLevel(logging.CRITICAL)
-    settings = {"distributed.scheduler.worker-ttl": "60s", "distributed.admin.tick.limit": "1h"}
+    settings = {
+        "distributed.scheduler.worker-ttl": "60s",
+        "distributed.admin.tick.limit": "1h",
+        # It looks at what workers do a hundred times a second, for a page that nobody opens.
+        "distributed.worker.profile.enabled": False,
+    }
     with ExitStack() as stack:
         stack.enter_context(dask.config.set(settings))
         try:

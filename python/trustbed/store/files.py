@@ -173,16 +173,22 @@ class LocalFiles(Files):
 
     @contextlib.contextmanager
     def _written(self, data: bytes) -> Iterator[Path]:
-        with self.staging() as directory:
-            partial = directory / "file"
-            partial.write_bytes(data)
+        partial = self._partial()
+        try:
+            _in_a_directory(partial, lambda: partial.write_bytes(data))
             flush(partial)
             yield partial
+        finally:
+            with contextlib.suppress(OSError):
+                partial.unlink(missing_ok=True)
+
+    def _partial(self) -> Path:
+        return Path(self.root) / PARTIAL / uuid.uuid4().hex
 
     @contextlib.contextmanager
     def staging(self) -> Iterator[Path]:
         """On the disk of the store, so that a rename publishes it."""
-        directory = Path(self.root) / PARTIAL / uuid.uuid4().hex
+        directory = self._partial()
         with explained(self.url):
             directory.mkdir(parents=True)
         try:
@@ -229,19 +235,29 @@ class LocalFiles(Files):
 
 
 def _in_its_directory(target: Path, publish: Callable[[], object]) -> None:
-    """Makes the directory of a name, publishes, and flushes the name to the disk.
+    """Makes the directory of a name, publishes, and flushes the name to the disk."""
+
+    def published() -> None:
+        publish()
+        flush(target.parent)
+
+    _in_a_directory(target, published)
+
+
+def _in_a_directory(target: Path, work: Callable[[], object]) -> None:
+    """Works on a name, and makes its directory where it is missing.
 
     Whoever removes empties the directories above, so that one may vanish in between.
     """
     for left in reversed(range(_TIMES)):
-        target.parent.mkdir(parents=True, exist_ok=True)
         try:
-            publish()
-            flush(target.parent)
-            return
+            work()
         except FileNotFoundError:
             if not left:
                 raise
+            target.parent.mkdir(parents=True, exist_ok=True)
+        else:
+            return
 
 
 class ObjectFiles(Files):

@@ -133,7 +133,7 @@ def with_source(reader: pa.RecordBatchReader, name: str) -> pa.RecordBatchReader
             source = pa.repeat(pa.scalar(name, pa.string()), batch.num_rows)
             yield pa.RecordBatch.from_arrays([source, *batch.columns], schema=schema)
 
-    schema = _bare(pa.schema([SOURCE, *reader.schema]))
+    schema = _bare_with_source(reader.schema)
     return pa.RecordBatchReader.from_batches(schema, batches())
 
 
@@ -150,8 +150,14 @@ def bare(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
     )
 
 
+@schemas.derived
 def _bare(schema: pa.Schema) -> pa.Schema:
     return pa.schema([field.remove_metadata() for field in schema])
+
+
+@schemas.derived
+def _bare_with_source(schema: pa.Schema) -> pa.Schema:
+    return _bare(pa.schema([SOURCE, *schema]))
 
 
 def conformed(table: pa.Table, schema: pa.Schema) -> pa.Table:
