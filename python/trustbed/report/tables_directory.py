@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
@@ -68,6 +69,7 @@ def write_table(
     rows = 0
     groups = regrouped(reader, reader.schema, ROW_GROUP)
     first = next(groups, reader.schema.empty_table())
+    following = _ahead(groups) if first.num_rows == ROW_GROUP else groups
     wanted = {name: reader.schema.names} | dict(excerpts)
     with ExitStack() as stack:
         files = {
@@ -81,7 +83,7 @@ def write_table(
             if csv
             else None
         )
-        for group in chain([first] if first.num_rows else [], groups):
+        for group in chain([first] if first.num_rows else [], following):
             for table, names in wanted.items():
                 files[table].write_table(group.select(names), row_group_size=ROW_GROUP)
             rows += group.num_rows
@@ -89,6 +91,15 @@ def write_table(
                 for batch in group.to_batches():
                     sheet.write_batch(for_csv(batch))
     return rows
+
+
+def _ahead(groups: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """The same, each read while the one before it is written."""
+    with ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(next, groups, None)
+        while (group := coming.result()) is not None:
+            coming = reader.submit(next, groups, None)
+            yield group
 
 
 @contextmanager
