@@ -24,6 +24,15 @@ def test_a_line_states_progress_and_time_left() -> None:
     assert "125 MB/s" in line
 
 
+def test_what_was_done_before_says_nothing_of_the_time_left() -> None:
+    line = progress.line("", 900_000_000, 1_000_000_000, 2.0, 100, skipped=800_000_000)
+    assert " 90%" in line
+    assert "2 s left" in line, "100 MB took 2 s"
+    assert "50 MB/s" in line
+    unknown = progress.line("", 800_000_000, 1_000_000_000, 2.0, 100, skipped=800_000_000)
+    assert "left" not in unknown
+
+
 def test_short_work_leaves_no_trace() -> None:
     stream = io.StringIO()
     with progress.Progress("x.pcap", stream) as bar:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import signal
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -644,11 +645,21 @@ def test_memory_of_a_worker_bounds_the_engines(monkeypatch: pytest.MonkeyPatch) 
 
 
 class Asked:
-    """A client one of whose workers dies while it is asked, and one whose connection breaks."""
+    """A client with workers that die while they are asked, whose connection breaks, that hang."""
+
+    def __init__(self, *known: str) -> None:
+        self.status, self.known, self.asked = "running", known, Counter[str]()
+        self.ended = threading.Event()
+
+    def scheduler_info(self, n_workers: int = 5) -> Any:  # noqa: ANN401
+        return {"workers": {name: {"nthreads": 1} for name in self.known}}
 
     def run(self, _: object, *, workers: list[str], on_error: str) -> dict[str, object]:
         assert on_error == "return"
         (address,) = workers
+        self.asked[address] += 1
+        if address == "hangs":
+            self.ended.wait()
         if address == "dies":
             raise OSError("Stream is closed")
         return {address: OSError("timed out") if address == "breaks" else HOW.version}
@@ -656,7 +667,26 @@ class Asked:
 
 def test_a_worker_that_goes_while_it_is_asked_costs_no_other_and_is_asked_again() -> None:
     reported: list[str] = []
-    there = workers.Workers(Asked(), "local", HOW.version, reported.append)
-    there._ask(["dies", "breaks", "stays"])
-    assert there._versions == {"stays": HOW.version}, "the others are asked at the next look"
+    client = Asked("dies", "breaks", "stays")
+    there = workers.Workers(client, "local", HOW.version, reported.append)
+    for _ in range(2):
+        there.look(at_once=True)
+        assert there.fit() == ["stays"]
+    assert client.asked == {"dies": 2, "breaks": 2, "stays": 1}
     assert reported == []
+
+
+def test_a_worker_that_hangs_when_it_is_asked_keeps_no_other_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(workers, "ANSWERED", 0.1)
+    client = Asked("hangs", "stays")
+    there = workers.Workers(client, "local", HOW.version, lambda line: None)
+    for _ in range(2):
+        there.look(at_once=True)
+        assert there.fit() == ["stays"], "the other gets tasks"
+    assert client.asked == {"hangs": 1, "stays": 1}
+    client.ended.set()
+    there._asked["hangs"].result()
+    there.look(at_once=True)
+    assert there.fit() == ["hangs", "stays"], "it may have tasks when it has answered"

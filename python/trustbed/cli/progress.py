@@ -24,10 +24,14 @@ class Progress:
     """Call it with bytes read and bytes in total (``None`` = unknown, standard input).
 
     Leave the block to wipe it.
+
+    Attributes:
+        skipped: Bytes among those read with which there was nothing to do: they have no pace.
     """
 
     def __init__(self, label: str, stream: TextIO | None = None) -> None:
         self.label = printable(label)
+        self.skipped = 0
         self._stream = stream or sys.stderr
         self._started = time.monotonic()
         self._drawn: float | None = None
@@ -59,21 +63,25 @@ class Progress:
             return
         self._drawn = now
         columns = shutil.get_terminal_size().columns
-        redraw(line(self.label, read, total, now - self._started, columns - 1), self._stream)
+        seconds = now - self._started
+        text = line(self.label, read, total, seconds, columns - 1, skipped=self.skipped)
+        redraw(text, self._stream)
         self._stream.flush()
 
 
-def line(label: str, read: int, total: int | None, seconds: float, columns: int) -> str:
+def line(
+    label: str, read: int, total: int | None, seconds: float, columns: int, *, skipped: int = 0
+) -> str:
     """The bar as text: share done, what remains, pace; never wider than ``columns``."""
-    pace = read / seconds if seconds > 0 else 0.0
+    pace = max(read - skipped, 0) / seconds if seconds > 0 else 0.0
     if total:
         share = min(read / total, 1.0)
-        remaining = (total - read) / pace if pace > 0 else 0.0
+        left = max(total - read, 0)
         filled = round(share * 24)
-        text = (
-            f"reading  {'━' * filled}{'─' * (24 - filled)} {share:4.0%}  {max(remaining, 0):.0f} "
-            f"s left  {pace / 1e6:.0f} MB/s  {label}"
-        )
+        text = f"reading  {'━' * filled}{'─' * (24 - filled)} {share:4.0%}  "
+        if pace > 0 or not left:
+            text += f"{left / pace if left else 0:.0f} s left  "
+        text += f"{pace / 1e6:.0f} MB/s  {label}"
     else:
         text = f"reading  {read / 1e6:,.0f} MB  {seconds:.0f} s  {pace / 1e6:.0f} MB/s  {label}"
     return text if len(text) <= columns else text[: max(columns - 1, 0)] + "…"

@@ -48,6 +48,7 @@ def run(options: argparse.Namespace, given: Sequence[str]) -> int:
         def reading(read: int) -> None:
             if bar is not None:
                 bar.label = f"{sweep.done} of {sweep.captures} captures"
+                bar.skipped = sweep.present_bytes
                 bar(sweep.done_bytes + read, sweep.size_bytes)
 
         def report(line: str) -> None:

@@ -12,7 +12,11 @@ from trustbed.store.errors import StoreError
 
 @dataclass(slots=True)
 class Sweep:
-    """The sum of outcomes so far; ``present`` has the keys of those that were there before."""
+    """The sum of outcomes so far.
+
+    Attributes:
+        present: The keys of those that were there before, and ``present_bytes`` of their captures.
+    """
 
     captures: int
     size_bytes: int
@@ -22,6 +26,7 @@ class Sweep:
     damaged: list[Outcome] = field(default_factory=list)
     present: list[str] = field(default_factory=list)
     done_bytes: int = 0
+    present_bytes: int = 0
 
     @classmethod
     def of(cls, jobs: Sequence[Job]) -> Sweep:
@@ -45,6 +50,7 @@ class Sweep:
         self.done_bytes += one.size_bytes
         if one.state == "present":
             self.present.append(one.key)
+            self.present_bytes += one.size_bytes
         if one.state == "failed":
             self.failed.append(one)
         if one.damage:

@@ -5,8 +5,11 @@ Workers of another version get none; one that is full, or that does not reach th
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import CancelledError, Future, wait
+from contextlib import suppress
 from typing import Any
 
 from trustbed.store.captures import DEFAULT_MEMORY, Outcome
@@ -14,6 +17,8 @@ from trustbed.store.errors import StoreError
 
 TICK = 0.5
 """Seconds between looks at the cluster."""
+ANSWERED = 5.0
+"""Seconds in which workers that have just come may say their version, before others begin."""
 PATIENCE = 300.0
 """Seconds in which a worker must connect where there is none."""
 FAILURES = 3
@@ -38,6 +43,7 @@ class Workers:
         self._known: Mapping[str, Any] = {}
         self._looked = -TICK
         self._versions: dict[str, str] = {}
+        self._asked: dict[str, Future[str | Exception | None]] = {}
         self._unable: dict[str, str] = {}
         self._failures: dict[str, int] = {}
         self._deserted: float | None = None
@@ -58,9 +64,14 @@ class Workers:
             return False
         try:
             self._known = self.client.scheduler_info(n_workers=-1)["workers"]
-            fresh = [address for address in self._known if address not in self._versions]
+            fresh = [
+                address
+                for address in self._known
+                if address not in self._versions and address not in self._asked
+            ]
             if fresh:
                 self._ask(fresh)
+            self._take_answers()
         except (ValueError, KeyError) as error:  # an answer without workers
             raise RuntimeError(str(error)) from error
         if self.client.status != "running":
@@ -68,20 +79,26 @@ class Workers:
         self._looked = time.monotonic()
         return True
 
-    def _ask(self, addresses: list[str]) -> None:
-        def version() -> str:  # within a function: it travels by value, to workers without trustbed
-            import trustbed
-
-            return trustbed.__version__
-
+    def _ask(self, addresses: Sequence[str]) -> None:
+        """Asks for their versions; one that hangs keeps no other waiting."""
         for address in addresses:
-            try:
-                found = self.client.run(version, workers=[address], on_error="return")
-                answer = found[address]
-            except (OSError, TimeoutError, RuntimeError, ValueError, KeyError):
-                continue  # it went meanwhile; or the scheduler did, which the next look finds
-            if isinstance(answer, OSError):
+            answer: Future[str | Exception | None] = Future()
+            self._asked[address] = answer
+            # A thread that nobody waits for: it may take until the scheduler gives the worker up.
+            asking = (self.client, address, answer)
+            threading.Thread(target=_ask_version, args=asking, daemon=True).start()
+        wait([self._asked[address] for address in addresses], timeout=ANSWERED)
+
+    def _take_answers(self) -> None:
+        for address, found in list(self._asked.items()):
+            if not found.done():
+                if address not in self._known:
+                    del self._asked[address]
                 continue
+            del self._asked[address]
+            answer = found.result()
+            if answer is None:
+                continue  # it went meanwhile; or the scheduler did, which the next look finds
             self._versions[address] = answer if isinstance(answer, str) else ""
             if answer != self._version:
                 has = f"trustbed {answer}" if isinstance(answer, str) else f"no trustbed ({answer})"
@@ -166,3 +183,21 @@ class Workers:
                 self._unable[address] = found.message
             self.report(f"{found.message}: it gets no more captures")
         return bool(addresses) and found.problem != "version"
+
+
+def _ask_version(
+    client: Any,  # noqa: ANN401 - Dask
+    address: str,
+    answer: Future[str | Exception | None],
+) -> None:
+    """Sets the version of a worker, why it has none, or None if it did not answer."""
+
+    def version() -> str:  # within a function: it travels by value, to workers without trustbed
+        import trustbed
+
+        return trustbed.__version__
+
+    found: str | Exception | None = None
+    with suppress(OSError, TimeoutError, RuntimeError, ValueError, KeyError, CancelledError):
+        found = client.run(version, workers=[address], on_error="return")[address]
+    answer.set_result(None if isinstance(found, OSError) else found)
