@@ -173,6 +173,7 @@ docs: $(READY)/develop $(READY)/command ## Pages and schemas that follow from th
 
 # ARGS=--twice makes it a second time elsewhere and compares, ARGS=--offline-build builds the source distribution without a network.
 dist: $(READY)/run ## A release in dist/: wheels, agents, source, SBOM, man pages, image; installed and tried
+	tools/setup.sh dist
 	python -m tools.dist $(ARGS)
 
 validate: $(READY)/develop $(READY)/command tools ## Every capture against tcptrace and tshark; writes its section of docs/validation.md

@@ -6,6 +6,7 @@
 #   tools/setup.sh guests              QEMU and a kernel for guests, for the demo, which does without where they cannot be had
 #   tools/setup.sh tools               the same, and the other programs that tests compare with, browsers that tests open
 #   tools/setup.sh fuzz                cargo-fuzz and a nightly compiler
+#   tools/setup.sh dist                what a release for the other machine is built and tried with
 #
 # As root it installs Debian packages that are missing. As anybody else it changes nothing outside the checkout: it names what is
 # missing and goes on where it can; the tests that need it are then skipped with that reason (with TRUSTBED_STRICT=1 a skip is a failure).
@@ -122,11 +123,27 @@ fuzz() {
     install_packages g++
 }
 
+# A release is for x86_64 and aarch64; what cannot be built here is skipped with its reason.
+dist() {
+    local packages=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross) other=aarch64
+    if [ "$(uname -m)" = aarch64 ]; then
+        packages=(gcc-x86-64-linux-gnu libc6-dev-amd64-cross) other=x86_64
+    fi
+    have "$other-linux-gnu-gcc" && have "qemu-$other-static" && return
+    packages+=(qemu-user-static)
+    if ! may_install; then
+        say "missing here: a compiler and an emulator for $other (Debian packages: ${packages[*]}); its part is skipped"
+    elif ! install_packages "${packages[@]}"; then
+        say "${packages[*]} cannot be installed now; the part for $other is skipped"
+    fi
+}
+
 case "${1:-}" in
 toolchain) toolchain "$2" ;;
 python) python_packages "$2" "$3" ;;
 guests) guests ;;
 tools) tools ;;
 fuzz) fuzz ;;
+dist) dist ;;
 *) fail "unknown part: ${1:-none}" "see the head of tools/setup.sh" ;;
 esac

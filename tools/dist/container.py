@@ -25,9 +25,9 @@ def build_image(out: Path, work: Path, tools: Path, wheels: Path) -> str:
         SystemExit: The image does not work.
     """
     del tools
-    builder = next((name for name in BUILDERS if shutil.which(name)), None)
+    builder = next(filter(_works, BUILDERS), None)
     if builder is None:
-        raise UntriedError(f"container image: none of {', '.join(BUILDERS)} is here")
+        raise UntriedError(f"container image: none of {', '.join(BUILDERS)} works here")
     context = work / "image"
     shutil.rmtree(context, ignore_errors=True)
     shutil.copytree(wheels, context / "wheels")
@@ -42,14 +42,39 @@ def build_image(out: Path, work: Path, tools: Path, wheels: Path) -> str:
     command += ["--file", str(context / "Containerfile"), str(context)]
     ended = subprocess.run(command, check=False, capture_output=True, text=True)
     if ended.returncode:
-        raise UntriedError(f"container image ({builder}): {ended.stderr.strip()[-400:]}")
-    if builder == "buildah":
-        return "container image built by buildah; not tried, since buildah starts none"
-    mount = f"{ROOT / 'recordings'}:/data:ro"
-    run = [builder, "run", "--rm", "--network", "none", "--volume", mount, "trustbed"]
-    said = subprocess.run([*run, "analyze", RECORDING], check=False, capture_output=True, text=True)
+        raise UntriedError(f"container image ({builder}): {_last(ended.stderr)}")
+    said = _analysed(builder)
     if said.returncode in (125, 126, 127):  # of the engine, not of what it runs
-        raise UntriedError(f"container image: built by {builder}, not run: {said.stderr[-400:]}")
+        raise UntriedError(f"container image: built by {builder}, not run: {_last(said.stderr)}")
     if VERDICT not in said.stdout:
         sys.exit(f"error: the container image does not work\n{said.stderr}{said.stdout}")
     return f"container image built by {builder}, and came to a verdict"
+
+
+def _works(builder: str) -> bool:
+    """Whether it is here, and Docker's service as well."""
+    if shutil.which(builder) is None:
+        return False
+    return builder != "docker" or not _asked("docker", "info").returncode
+
+
+def _analysed(builder: str) -> subprocess.CompletedProcess[str]:
+    """What a container of the image says of a recording."""
+    mount = ["--volume", f"{ROOT / 'recordings'}:/data:ro"]
+    if builder != "buildah":
+        alone = ["--rm", "--network", "none", *mount]
+        return _asked(builder, "run", *alone, "trustbed", "analyze", RECORDING)
+    name = _asked("buildah", "from", "localhost/trustbed").stdout.strip()
+    try:
+        return _asked("buildah", "run", *mount, name, "--", "trustbed", "analyze", RECORDING)
+    finally:
+        _asked("buildah", "rm", name)
+
+
+def _asked(*command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, check=False, capture_output=True, text=True)
+
+
+def _last(said: str) -> str:
+    """The last line of what a program said, which has the reason."""
+    return (said.strip().splitlines() or ["no reason given"])[-1][-400:]
