@@ -358,6 +358,18 @@ def test_a_manifest_that_leads_out_of_the_store_is_refused(
     assert (victim / "thesis.tex").is_file()
 
 
+def test_captures_of_one_name_are_told_apart_by_their_directories(
+    tmp_path: Path, captures: list[Job]
+) -> None:
+    url = open_store(tmp_path / "lab.store", create=True).url
+    places = ("rep-0/tap/client.pcap.gz", "rep-1/tap/client.pcap.gz", "once.pcap.gz")
+    for place, job in zip(places, captures, strict=False):
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / place).write_bytes(Path(job.files[0]).read_bytes())
+    stored(url, jobs_of([tmp_path]))
+    assert sorted(entry.distinct_names(open_store(url).entries).values()) == sorted(places)
+
+
 def test_brackets_are_no_pattern(tmp_path: Path, captures: list[Job]) -> None:
     url = open_store(tmp_path / "lab[1]*.store", create=True).url
     assert stored(url, captures[:1])[0].state == "stored"

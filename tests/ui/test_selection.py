@@ -9,12 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from trustbed.diagnose.causes import cause_in_words
 from trustbed.store.tables import PARTITIONS, conformed, store_schemas
 from trustbed.ui.library import COLUMNS
 from trustbed.ui.selection import NOT_JUDGED, ROWS, Selection, find
 
 VERDICTS = ("trust", "review", "discard", NOT_JUDGED)
 CAUSES = ("bandwidth_limited", "host_scheduling", None)
+NAMES = {"a": "before/client.pcap", "b": "after/client.pcap"}
 DATES = ("2026-01-01", "2026-01-02", "undated")
 
 
@@ -56,7 +58,9 @@ CHOICES = st.fixed_dictionaries(
         "since": st.sampled_from(["", "2026-01-02"]),
         "until": st.sampled_from(["", "2026-01-01"]),
         "capture": st.sampled_from(["", "a"]),
-        "q": st.sampled_from(["", "one", ":80", "10.0.0.1:5201", "10.0.0 TWO", "[fd00::1]:443"]),
+        "q": st.sampled_from(
+            ["", "one", ":80", "10.0.0.1:5201", "10.0.0 TWO", "[fd00::1]:443", "AFTER", "filled"]
+        ),
     }
 )
 
@@ -65,6 +69,9 @@ def fits(row: dict[str, Any], chosen: dict[str, Any]) -> bool:
     def word(text: str) -> bool:
         names = ("src", "dst", "source", "cause", "testbed", "transfer", "capture")
         if any(text.lower() in (row[name] or "").lower() for name in names):
+            return True
+        shown = (NAMES.get(row["capture"], ""), cause_in_words(row["cause"] or ""))
+        if any(text.lower() in one.lower() for one in shown):
             return True
         address, colon, port = text.rpartition(":")
         return bool(colon) and any(
@@ -101,7 +108,7 @@ def test_a_list_is_what_looking_at_every_row_finds(
     rows: list[dict[str, Any]], chosen: dict[str, Any], sort: str
 ) -> None:
     selection = Selection.of([*pairs(chosen), ("sort", sort)])
-    found = find(table(rows), selection)
+    found = find(table(rows), selection, NAMES)
     expected = [row for row in rows if fits(row, chosen)]
     if sort:
         rate = "throughput_bytes_per_second"

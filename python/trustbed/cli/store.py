@@ -170,6 +170,7 @@ def _labelled(options: argparse.Namespace) -> Store:
 
 def _ls(options: argparse.Namespace, words: Sequence[str]) -> int:
     from trustbed.report.store import text
+    from trustbed.store.entry import distinct_names
 
     entries = [
         entry for entry in _labelled(options).entries if options.testbed in (None, entry.testbed)
@@ -179,7 +180,7 @@ def _ls(options: argparse.Namespace, words: Sequence[str]) -> int:
     elif not options.quiet:
         paint = terminal.paint(no_color=options.no_color)
         columns = terminal.width(text.WIDEST)
-        printable.write(text.entries(entries, paint, columns=columns))
+        printable.write(text.entries(entries, distinct_names(entries), paint, columns=columns))
     return FINE
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Literal, TypeAlias
 
@@ -99,6 +100,24 @@ class Entry(About, frozen=True, kw_only=True):
     def rank(self) -> tuple[tuple[int, ...], int, str]:
         """Of several analyses of a subject that with the highest rank is shown."""
         return (version_number(self.version), self.stored_ns, self.key)
+
+
+def distinct_names(entries: Iterable[Entry]) -> dict[str, str]:
+    """The name of every entry by its key; captures of one name have directories that part them."""
+    found: dict[str, str] = {}
+    of_name: dict[str, list[Entry]] = defaultdict(list)
+    for entry in entries:
+        found[entry.key] = entry.name
+        if entry.kind == "capture" and entry.files:
+            of_name[entry.name].append(entry)
+    for name, equal in of_name.items():
+        above = {entry.key: PurePosixPath(entry.files[0]).parts[1:-1] for entry in equal}
+        for depth in range(1, max(map(len, above.values())) + 1 if len(equal) > 1 else 0):
+            longer = {key: "/".join((*parts[-depth:], name)) for key, parts in above.items()}
+            if len(set(longer.values())) == len(equal):
+                found |= longer
+                break
+    return found
 
 
 def version_number(version: str) -> tuple[int, ...]:

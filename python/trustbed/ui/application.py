@@ -72,7 +72,7 @@ class Ui:
     def transfers(self, request: Request) -> Response:
         """The list of transfers."""
         holdings, selection = self.library.holdings(), Selection.of(_query(request))
-        found = find(holdings.transfers, selection)
+        found = find(holdings.transfers, selection, holdings.names)
         facets = {
             name: [
                 pages.Facet(
@@ -109,7 +109,7 @@ class Ui:
             item
             for item in holdings.of_kind(_KINDS[name])
             if all(
-                word in f"{item.entry.name} {item.entry.testbed} {item.entry.date}".lower()
+                word in f"{item.name} {item.entry.testbed} {item.entry.date}".lower()
                 for word in text.split()
             )
         ]
@@ -136,7 +136,7 @@ class Ui:
         holdings, item = self._item(request, request.url.path.split("/")[1])
         kind = item.entry.kind
         selection = Selection(capture=item.entry.key)
-        found = find(holdings.transfers, selection)
+        found = find(holdings.transfers, selection, holdings.names)
         others = dict(found.facets["verdict"]).get(NOT_JUDGED, 0)
         every = selection.query(verdict=tuple(pages.BADGES))
         return self._page(
@@ -305,7 +305,7 @@ class _Named:
 
     def __init__(self, item: Item) -> None:
         self.item = item
-        self._name = (item.entry.key, item.path)
+        self._name = (item.entry.key, item.path, item.name)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Named) and self._name == other._name

@@ -12,6 +12,7 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TypedDict
 
@@ -24,7 +25,7 @@ from trustbed.errors import TrustbedError, reason
 from trustbed.run.directory import SCENARIO, RunDirectory
 from trustbed.run.owned_directory import kind_of
 from trustbed.store.directories import read as read_directory
-from trustbed.store.entry import MANIFESTS, SCHEMA_VERSION, Entry, TableFile
+from trustbed.store.entry import MANIFESTS, SCHEMA_VERSION, Entry, TableFile, distinct_names
 from trustbed.store.files import LocalFiles
 from trustbed.store.store import MARKER, Store, open_store
 from trustbed.store.tables import PARTITIONS, VERDICTS, store_schemas
@@ -50,11 +51,13 @@ class Item:
         entry: What a store's manifest says of it.
         path: The directory of a run or campaign, where the URL names it.
         store: The store that it is in.
+        name: As lists show it; captures of one name have their directories in it.
     """
 
     entry: Entry
     path: Path | None = None
     store: Store | None = None
+    name: str = ""
     _tables: Mapping[str, pa.Table] = field(default_factory=dict)
 
     def table(self, name: str, where: pads.Expression | None = None) -> pa.Table:
@@ -81,6 +84,11 @@ class Holdings:
     items: Mapping[str, Item]
     transfers: pa.Table
     problems: Sequence[str] = ()
+
+    @cached_property
+    def names(self) -> Mapping[str, str]:
+        """The names of all items by their keys."""
+        return {key: item.name for key, item in self.items.items()}
 
     def item(self, key: str) -> Item | None:
         """The item of a key; of a key that another analysis replaced, or a run outgrew, today's."""
@@ -368,6 +376,8 @@ def _together(sources: Iterable[_OfStore | _OfDirectory]) -> Holdings:
             items[key] = item
         kept += [(part, own) for part in source.parts]
         problems += [source.problem] if source.problem else []
+    names = distinct_names(item.entry for item in items.values())
+    items = {key: replace(item, name=names[key]) for key, item in items.items()}
     parts = [_of(part, own & items.keys()) for part, own in kept]
     empty = pa.schema([*PARTITIONS, *store_schemas()["verdicts"]]).empty_table().select(COLUMNS)
     table = pa.concat_tables(parts or [_encoded(empty)]).unify_dictionaries().combine_chunks()

@@ -80,7 +80,7 @@ def lines(found: Sequence[Row], holdings: Holdings) -> list[Line]:
             ),
             verdict=row["verdict"] or "not_judged",
             badge=BADGES[row["verdict"] or "not_judged"],
-            source=f"{row['source']} {row['transfer']}",
+            source=_titled(holdings.items[row["capture"]], row["source"], row["transfer"]),
             sender=words.endpoint(row["src"] or words.UNKNOWN, row["src_port"], _ENDPOINT),
             receiver=words.endpoint(row["dst"] or words.UNKNOWN, row["dst_port"], _ENDPOINT),
             endpoints=words.endpoints({**row, "src": row["src"] or "?", "dst": row["dst"] or "?"}),
@@ -95,6 +95,10 @@ def lines(found: Sequence[Row], holdings: Holdings) -> list[Line]:
         )
         for row in found
     ]
+
+
+def _titled(item: Item, source: str | None, transfer: str | None) -> str:
+    return f"{item.name if source == item.entry.name else source} {transfer}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,8 +149,8 @@ class Transfer:
 
     @property
     def title(self) -> str:
-        """Its name and its endpoints."""
-        return f"{self.source} {self.name}"
+        """Its capture and its name."""
+        return _titled(self.item, self.source, self.name)
 
 
 def transfer(item: Item, name: str, source: str) -> Transfer | None:
@@ -317,7 +321,7 @@ def entries(items: Sequence[Item], live: Collection[str]) -> list[EntryLine]:
     return [
         EntryLine(
             key=item.entry.key,
-            name=item.entry.name,
+            name=item.name,
             testbed=item.entry.testbed,
             date=item.entry.date,
             size=words.size(item.entry.size_bytes) if item.entry.size_bytes else "",

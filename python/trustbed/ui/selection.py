@@ -16,6 +16,7 @@ from urllib.parse import urlencode
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from trustbed.diagnose.causes import cause_in_words
 from trustbed.report import columns
 from trustbed.report.records import Json
 from trustbed.report.transfer.overview import VERDICTS
@@ -133,15 +134,15 @@ class Found:
         return max(1, -(-self.count // ROWS))
 
 
-def find(transfers: pa.Table, selection: Selection) -> Found:
-    """The transfers of a selection."""
+def find(transfers: pa.Table, selection: Selection, names: Mapping[str, str]) -> Found:
+    """The transfers of a selection; ``names`` are those of captures by their keys."""
     shared = _all(
         [
             _words(transfers, "capture", lambda word: word == selection.capture)
             if selection.capture
             else None,
             _either(transfers, selection.host) if selection.host else None,
-            *(_has(transfers, word) for word in selection.text.split()),
+            *(_has(transfers, word, names) for word in selection.text.split()),
             *_days(transfers, selection),
         ]
     )
@@ -214,10 +215,12 @@ def _either(table: pa.Table, host: str) -> pa.Array:
     return pc.or_(_words(table, "src", fits), _words(table, "dst", fits))
 
 
-def _has(table: pa.Table, word: str) -> pa.Array:
-    """The rows with a word of the search."""
+def _has(table: pa.Table, word: str, names: Mapping[str, str]) -> pa.Array:
+    """The rows with a word of the search, or with what is shown in its place."""
     lower = word.lower()
     masks = [_words(table, name, lambda value: lower in value.lower()) for name in _SEARCHED]
+    masks.append(_words(table, "cause", lambda value: lower in cause_in_words(value).lower()))
+    masks.append(_words(table, "capture", lambda key: lower in names.get(key, "").lower()))
     found = _ENDPOINT.match(word)
     if found is not None:
         address, port = found["address"].strip("[]").lower(), int(found["port"])

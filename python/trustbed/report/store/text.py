@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from trustbed.diagnose.causes import cause_in_words
@@ -21,11 +21,18 @@ if TYPE_CHECKING:
 
 SHOWN = 20
 """Hosts, causes and runs."""
+_NAME = 32
 _VERDICTS = ("trust", "review", "discard", "not_judged")
 
 
-def entries(found: Sequence[Entry], paint: Paint = PLAIN, *, columns: int = WIDEST) -> str:
-    """The entries of a store, one a line."""
+def entries(
+    found: Sequence[Entry],
+    names: Mapping[str, str],
+    paint: Paint = PLAIN,
+    *,
+    columns: int = WIDEST,
+) -> str:
+    """The entries of a store, one a line, by the names of their keys."""
     if not found:
         return "nothing is in the store\n"
     # Counts give way on a narrow terminal; other commands need the key.
@@ -35,7 +42,7 @@ def entries(found: Sequence[Entry], paint: Paint = PLAIN, *, columns: int = WIDE
         [
             one.testbed,
             one.date,
-            cut(one.name, 32),
+            _shortened(names[one.key]),
             one.kind,
             one.key[:12],
             *(words.count(one.verdicts.get(verdict, 0)) for verdict in _VERDICTS),
@@ -43,6 +50,13 @@ def entries(found: Sequence[Entry], paint: Paint = PLAIN, *, columns: int = WIDE
         for one in found
     ]
     return "\n".join(table(head, rows, paint, left=5, width=columns)) + "\n"
+
+
+def _shortened(name: str) -> str:
+    """A name in the list; of one with directories the end tells more."""
+    if len(name) <= _NAME or "/" not in name:
+        return cut(name, _NAME)
+    return f"…{name[1 - _NAME :]}"
 
 
 def entry(one: Entry) -> str:
