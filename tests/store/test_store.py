@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import msgspec
 import polars
 import pyarrow as pa
 import pytest
@@ -362,12 +363,16 @@ def test_captures_of_one_name_are_told_apart_by_their_directories(
     tmp_path: Path, captures: list[Job]
 ) -> None:
     url = open_store(tmp_path / "lab.store", create=True).url
-    places = ("rep-0/tap/client.pcap.gz", "rep-1/tap/client.pcap.gz", "once.pcap.gz")
+    places = ["rep-0/tap/client.pcap.gz", "rep-1/tap/client.pcap.gz", "once.pcap.gz"]
     for place, job in zip(places, captures, strict=False):
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / place).write_bytes(Path(job.files[0]).read_bytes())
     stored(url, jobs_of([tmp_path]))
-    assert sorted(entry.distinct_names(open_store(url).entries).values()) == sorted(places)
+    entries = list(open_store(url).entries)
+    assert sorted(entry.distinct_names(entries).values()) == sorted(places)
+    again = next(one for one in entries if "rep-0" in one.files[0])
+    entries.append(msgspec.structs.replace(again, key="0" * 40))
+    assert sorted(entry.distinct_names(entries).values()) == sorted([*places, places[0]])
 
 
 def test_brackets_are_no_pattern(tmp_path: Path, captures: list[Job]) -> None:

@@ -80,13 +80,18 @@ def test_two_marked_lines_are_compared(page: Page) -> None:
     assert page.run("return document.querySelectorAll('.compare tbody tr').length > 8") is True
 
 
-def test_two_transfers_have_one_time_axis(page: Page, client: Client, transfer: str) -> None:
+def test_two_transfers_have_the_same_scales(page: Page, client: Client, transfer: str) -> None:
     page.open(f"/compare?a={transfer}&b={first(client, '/?q=guest-frozen&sort=-bytes')}")
     page.zoomed()
     spans = (
         "return [...document.querySelectorAll('.zoom .span')].map(s => s.textContent.split('(')[0])"
     )
     wait_until(lambda: len(set(page.run(spans))) == 1, "the same axis")  # type: ignore[call-overload]
+    scales = "return [...document.querySelectorAll('.zoom canvas')].map(c => c.dataset.{})"
+    for panel in ("sequence", "flight", "rtt", "rate", "pause"):
+        found = page.run(scales.format(panel))
+        assert found[0] is not None  # type: ignore[index]
+        assert len(set(found)) == 1, panel  # type: ignore[call-overload]
     page.press("+")
     wait_until(lambda: "from=" in page.path, "a closer look")
     wait_until(lambda: len(set(page.run(spans))) == 1, "the same axis, closer")  # type: ignore[call-overload]

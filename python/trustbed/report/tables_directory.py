@@ -8,9 +8,9 @@ in ``trustbed.json``. Tables are streamed, so that the samples of a long capture
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
@@ -69,9 +69,10 @@ def write_table(
     rows = 0
     groups = regrouped(reader, reader.schema, ROW_GROUP)
     first = next(groups, reader.schema.empty_table())
-    following = _ahead(groups) if first.num_rows == ROW_GROUP else groups
     wanted = {name: reader.schema.names} | dict(excerpts)
     with ExitStack() as stack:
+        if first.num_rows == ROW_GROUP:
+            groups = stack.enter_context(closing(_ahead(groups)))
         files = {
             table: stack.enter_context(
                 _parquet_writer(directory / f"{table}.parquet", first.select(names))
@@ -83,7 +84,7 @@ def write_table(
             if csv
             else None
         )
-        for group in chain([first] if first.num_rows else [], following):
+        for group in chain([first] if first.num_rows else [], groups):
             for table, names in wanted.items():
                 files[table].write_table(group.select(names), row_group_size=ROW_GROUP)
             rows += group.num_rows
@@ -93,7 +94,7 @@ def write_table(
     return rows
 
 
-def _ahead(groups: Iterator[pa.Table]) -> Iterator[pa.Table]:
+def _ahead(groups: Iterator[pa.Table]) -> Generator[pa.Table, None, None]:
     """The same, each read while the one before it is written."""
     with ThreadPoolExecutor(1) as reader:
         coming = reader.submit(next, groups, None)

@@ -112,11 +112,12 @@ def distinct_names(entries: Iterable[Entry]) -> dict[str, str]:
             of_name[entry.name].append(entry)
     for name, equal in of_name.items():
         above = {entry.key: PurePosixPath(entry.files[0]).parts[1:-1] for entry in equal}
-        for depth in range(1, max(map(len, above.values())) + 1 if len(equal) > 1 else 0):
-            longer = {key: "/".join((*parts[-depth:], name)) for key, parts in above.items()}
-            if len(set(longer.values())) == len(equal):
-                found |= longer
-                break
+        several = len(set(above.values()))
+        depth = 0
+        while len({parts[-depth:] if depth else () for parts in above.values()}) < several:
+            depth += 1
+        if depth:
+            found |= {key: "/".join((*parts[-depth:], name)) for key, parts in above.items()}
     return found
 
 

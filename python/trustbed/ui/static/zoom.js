@@ -124,7 +124,6 @@
       paint.scale(ratio, ratio);
       paint.font = "11px system-ui, sans-serif";
       let top = 0;
-      this.panels = [];
       for (const panel of shown) {
         this.panel(paint, panel, top);
         top += panel.height + 8;
@@ -146,20 +145,27 @@
       return one.high;
     }
 
-    panel(paint, panel, top) {
-      const bottom = top + panel.height;
-      if (panel.name === "phases") return this.phases(paint, top, bottom);
-      const values = this.values(panel.name);
-      let least = panel.name === "sequence" ? Infinity : 0;
+    // The least and the most of a panel's axis.
+    range(name) {
+      let least = name === "sequence" ? Infinity : 0;
       let most = -Infinity;
-      for (const value of values) { if (value < least) least = value; if (value > most) most = value; }
-      if (panel.name === "flight") { // a window far above what is in flight would flatten it
+      if (this.data?.view) for (const value of this.values(name)) { if (value < least) least = value; if (value > most) most = value; }
+      if (name === "flight" && most > 0) { // a window far above what is in flight would flatten it
         const high = Math.max(1, ...this.data.view.flight.high.filter((value) => value !== null));
         most = Math.min(most, 4 * high);
       }
+      return [least, most];
+    }
+
+    panel(paint, panel, top) {
+      const bottom = top + panel.height;
+      if (panel.name === "phases") return this.phases(paint, top, bottom);
+      const [least] = this.range(panel.name);
+      // Two transfers have the same scale; the bytes of each begin where they are.
+      let most = least + Math.max(...this.group.zooms.map((zoom) => zoom.range(panel.name)).map(([low, high]) => (high > low ? high - low : 0)));
       if (most <= least) most = least + 1;
       const y = (value) => bottom - ((value - least) / (most - least)) * (panel.height - 4);
-      this.panels.push({ ...panel, top, bottom, y });
+      this.canvas.dataset[panel.name] = String(most - least);
       paint.fillStyle = ink("soft");
       paint.strokeStyle = ink("line");
       paint.lineWidth = 1;
@@ -357,6 +363,7 @@
     // Two transfers have one time axis: that of the longer one.
     async load() {
       await Promise.all(this.zooms.map((zoom) => zoom.load()));
+      if (this.zooms.length > 1) for (const zoom of this.zooms) zoom.draw(); // by the axes of all
       if (this.zooms.length < 2 || this.end !== null || this.common === this.whole()) return;
       this.common = this.whole();
       this.load();
