@@ -45,6 +45,8 @@ RECORDING = ROOT / "recordings" / "bandwidth-limited.sender.pcap.gz"
 QUESTIONS = ("hosts", "causes", "papers")
 DAY_NS = 86_400 * 10**9
 BEGAN_NS = 1_767_225_600 * 10**9
+_SINGLE = 20
+"""Commands of one capture each that are tried."""
 _RUN_EVERY, _REPETITIONS, _PAPERS = 5, 60, 20
 """Of the drawn store: entries to a run, repetitions of a run, papers."""
 
@@ -56,6 +58,7 @@ class Measured:
     Attributes:
         captures: How many.
         alone_seconds: Analysing all of them in one process, without a store.
+        commands_seconds: The same by a command for each, from twenty of them.
         one_seconds: The same by one worker process into a store, from the first capture on.
         walls: Seconds of the whole command by one and by two worker processes.
         kills: Workers that were killed, in as many sweeps as there are numbers.
@@ -70,6 +73,7 @@ class Measured:
 
     captures: int
     alone_seconds: float
+    commands_seconds: float
     one_seconds: float
     walls: tuple[float, float]
     kills: tuple[int, ...]
@@ -102,6 +106,7 @@ def measure(
         for job in jobs:
             _ = analyze(job.files, workers=1).transfers
         alone = time.perf_counter() - started
+        commands = statistics.median(map(_single, jobs[:_SINGLE])) * len(jobs)
         one = _swept(jobs, directory / "swept", 1, 0, 0)
         walls = tuple(_command(directory, workers) for workers in (1, 2))
         killed = [
@@ -113,6 +118,7 @@ def measure(
         return Measured(
             captures=captures,
             alone_seconds=alone,
+            commands_seconds=commands,
             one_seconds=one.seconds,
             walls=(walls[0], walls[1]),
             kills=tuple(sweep.kills for sweep in killed),
@@ -233,6 +239,11 @@ def _tables(path: Path) -> dict[str, str]:
     }
 
 
+def _single(job: Job) -> float:
+    """Seconds of a command that analyses one capture."""
+    return run([program("trustbed"), "analyze", *job.files, "--quiet"]).wall_seconds
+
+
 def _command(directory: Path, workers: int) -> float:
     store = directory / f"command-{workers}"
     words = ["analyze", str(directory / "captures"), "--store", str(store), "--quiet"]
@@ -309,7 +320,8 @@ def _asked(path: Path, question: str) -> tuple[float, int]:
 def lines(found: Measured) -> Iterator[str]:
     """The figures, in words."""
     one, two = found.walls
-    yield f"{found.captures} captures: {found.alone_seconds:.1f} s in one process without a store"
+    alone = f"{found.alone_seconds:.1f} s in one process without a store"
+    yield f"{found.captures} captures: {alone}, {found.commands_seconds:.0f} s as single commands"
     yield f"one worker {found.one_seconds:.1f} s without the start; commands {one:.1f}, {two:.1f} s"
     threads, parts = map(statistics.median, (found.threads_seconds, found.parts_seconds))
     yield f"{found.packets / 1e6:.1f} M packets: two threads {threads:.1f} s, parts {parts:.1f} s"

@@ -14,6 +14,7 @@ from trustbed.errors import HostLostError
 from trustbed.run.directory import RAW_FOLDERS
 from trustbed.run.error import RunError
 from trustbed.run.execution.execute import Execution
+from trustbed.run.execution.foreground import POLL_SECONDS
 from trustbed.run.matrix import Repetition
 from trustbed.scenario import load
 
@@ -147,6 +148,7 @@ def test_background_begins_at_second_zero_and_the_workload_after_the_warm_up(run
     assert begun["bulk"] == pytest.approx(begun["send"] + 2.0)
     assert record["workload_start_ns"] - record["epoch_ns"] == 2_000_000_000
     assert record["workloads"][0]["seconds"] == pytest.approx(10.0, abs=0.05)
+    assert record["workloads"][0]["started_ns"] == record["workload_start_ns"]
 
 
 def test_background_with_a_start_begins_that_long_after_the_workload(run: Run) -> None:
@@ -160,8 +162,11 @@ def test_background_with_a_start_begins_that_long_after_the_workload(run: Run) -
 
 def test_a_program_that_ends_well(run: Run, tmp_path: Path) -> None:
     testbed = FakeTestbed(programs={"tool": (3.0, 0)})
-    (workload,) = run(COMMAND, testbed)["workloads"]
+    record = run(COMMAND, testbed)
+    (workload,) = record["workloads"]
     assert (workload["outcome"], workload["exit_code"], workload["reason"]) == ("complete", 0, None)
+    early = record["workload_start_ns"] - workload["started_ns"]
+    assert early == pytest.approx(2 * POLL_SECONDS * 1e9, abs=POLL_SECONDS * 1e9)
     assert workload["seconds"] == pytest.approx(3.0, abs=0.05)
     assert (tmp_path / "logs" / "w.out").read_text() == "tool 10.77.0.2"
 

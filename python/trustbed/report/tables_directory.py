@@ -69,15 +69,12 @@ def write_table(
     rows = 0
     groups = regrouped(reader, reader.schema, ROW_GROUP)
     first = next(groups, reader.schema.empty_table())
-    wanted = {name: reader.schema.names} | dict(excerpts)
     with ExitStack() as stack:
         if first.num_rows == ROW_GROUP:
             groups = stack.enter_context(closing(_ahead(groups)))
         files = {
-            table: stack.enter_context(
-                _parquet_writer(directory / f"{table}.parquet", first.select(names))
-            )
-            for table, names in wanted.items()
+            table: stack.enter_context(_parquet_writer(directory / f"{table}.parquet", part))
+            for table, part in _excerpts(name, first, excerpts)
         }
         sheet = (
             stack.enter_context(_csv_writer(directory / f"{name}.csv", reader.schema))
@@ -85,13 +82,22 @@ def write_table(
             else None
         )
         for group in chain([first] if first.num_rows else [], groups):
-            for table, names in wanted.items():
-                files[table].write_table(group.select(names), row_group_size=ROW_GROUP)
+            for table, part in _excerpts(name, group, excerpts):
+                files[table].write_table(part, row_group_size=ROW_GROUP)
             rows += group.num_rows
             if sheet is not None:
                 for batch in group.to_batches():
                     sheet.write_batch(for_csv(batch))
     return rows
+
+
+def _excerpts(
+    name: str, group: pa.Table, excerpts: Mapping[str, Sequence[str]]
+) -> Iterator[tuple[str, pa.Table]]:
+    """Some rows of a table, and those of its excerpts."""
+    yield name, group
+    for other, names in excerpts.items():
+        yield other, group.select(names)
 
 
 def _ahead(groups: Iterator[pa.Table]) -> Generator[pa.Table, None, None]:

@@ -17,7 +17,11 @@ class PhaseRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkloadRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A workload and its outcome; ``seconds`` is its duration."""
+    """A workload and its outcome; ``seconds`` is its duration.
+
+    ``started_ns`` is when it began, since the epoch: a program is started some milliseconds before
+    it is due, and a short one may be over by then.
+    """
 
     name: str
     kind: str
@@ -26,6 +30,7 @@ class WorkloadRecord(msgspec.Struct, frozen=True, kw_only=True):
     outcome: str | None
     reason: str | None
     exit_code: int | None
+    started_ns: int | None = None
     seconds: float | None
     limit_seconds: float
     command: list[str]

@@ -91,7 +91,9 @@ class Rounds:
         where = self._where
         if begin is None:
             return {}
-        seconds = repetition.workload(where.workload.name).get("seconds")
+        workload = repetition.workload(where.workload.name)
+        started = workload.get("started_ns") or begin + start_ns
+        seconds = workload.get("seconds")
         lasted = where.workload.duration_ns if not seconds else round(seconds * SECOND)
         lasted = max(lasted, _LEAST_NS)
         if where.workload.kind != "command":  # which lasts as long as it lasts
@@ -99,8 +101,8 @@ class Rounds:
         return arrivals(
             repetition.path,
             where.link,
-            begin_ns=begin + start_ns,
-            end_ns=begin + start_ns + lasted,
+            begin_ns=started,
+            end_ns=started + lasted,
             capacity=where.capacity,
         )
 

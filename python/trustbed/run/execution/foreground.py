@@ -203,10 +203,10 @@ class Foreground:
 
     def records(self) -> list[WorkloadRecord]:
         """The records of all workloads."""
-        return [_record(running) for running in self._workloads]
+        return [_record(running, self._epoch_ns) for running in self._workloads]
 
 
-def _record(running: RunningWorkload) -> WorkloadRecord:
+def _record(running: RunningWorkload, epoch_ns: int) -> WorkloadRecord:
     workload, prepared = running.workload, running.prepared
     files = {} if prepared is None else prepared.files
     return WorkloadRecord(
@@ -217,6 +217,7 @@ def _record(running: RunningWorkload) -> WorkloadRecord:
         outcome=running.outcome,
         reason=running.reason,
         exit_code=running.exit_code,
+        started_ns=None if running.begun is None else epoch_ns + round(running.begun * SECOND),
         seconds=running.seconds,
         limit_seconds=workload.limit_ns / SECOND,
         command=list(running.command),
