@@ -198,6 +198,8 @@ def _ask_version(
         return trustbed.__version__
 
     found: str | Exception | None = None
-    with suppress(OSError, TimeoutError, RuntimeError, ValueError, KeyError, CancelledError):
-        found = client.run(version, workers=[address], on_error="return")[address]
-    answer.set_result(None if isinstance(found, OSError) else found)
+    try:
+        with suppress(OSError, TimeoutError, RuntimeError, ValueError, KeyError, CancelledError):
+            found = client.run(version, workers=[address], on_error="return")[address]
+    finally:  # whatever it was, the worker is asked again
+        answer.set_result(None if isinstance(found, OSError) else found)
