@@ -7,6 +7,8 @@ import io
 import pytest
 
 from trustbed.cli import progress
+from trustbed.store.captures import Job, Outcome
+from trustbed.store.sweep import Sweep
 
 
 @pytest.mark.parametrize("columns", [10, 40, 80, 200])
@@ -55,3 +57,10 @@ def test_long_work_is_drawn_and_wiped(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_it_is_not_shown_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
     assert not progress.visible(quiet=False)
+
+
+def test_captures_that_were_there_before_are_skipped() -> None:
+    sweep = Sweep.of([Job(("new.pcap",), 10), Job(("old.pcap",), 90)])
+    sweep.add(Outcome(name="old.pcap", state="present", size_bytes=90, key="old"))
+    sweep.add(Outcome(name="new.pcap", state="stored", size_bytes=10))
+    assert (sweep.done_bytes, sweep.present_bytes, sweep.present) == (100, 90, ["old"])
